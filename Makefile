@@ -1,0 +1,52 @@
+# make host-max   measure 20 thin volumes on this machine, from nothing
+# make check      lint, types, unit tests (for every commit)
+# make test       everything, on real fio and real devices (needs root)
+PYTHON ?= python3
+BIN := .venv/bin
+# the tools of the venv first: ansible-lint, ansible-test and ansible-runner look for their helpers on PATH
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
+ARGS ?=
+
+.PHONY: host-max check lint unit test integration sanity clean
+.SILENT:
+
+host-max: .venv/.ready
+	ansible-playbook playbooks/host_max.yml $$(.ci/become) $(ARGS)
+
+check: lint unit
+
+lint: .venv/.ready-test
+	ruff check .
+	ruff format --check .
+	mypy plugins/module_utils plugins/plugin_utils plugins/action
+	yamllint --strict .
+
+unit: .venv/.ready-test
+	python -m pytest -q tests/unit
+
+test: .venv/.ready-test lint
+	.ci/packages
+	ansible-lint --offline --profile production -q
+	.ci/sanity
+	python -m pytest tests
+
+integration: .venv/.ready-test
+	python -m pytest tests/integration
+
+sanity: .venv/.ready-test
+	.ci/sanity
+
+benchmark: .venv/.ready-test
+	python benchmarks/overhead.py
+
+.venv/.ready: pyproject.toml constraints.txt
+	.ci/venv $(PYTHON) .
+	touch $@
+
+.venv/.ready-test: pyproject.toml constraints.txt
+	.ci/venv $(PYTHON) '.[test]'
+	touch .venv/.ready $@
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
