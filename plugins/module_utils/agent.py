@@ -1,0 +1,286 @@
+# Copyright: (c) 2026, hostmax.storage contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The agent: a detached process that runs one host's plan against a clock, bounded by its own deadline.
+
+It must not know about Ansible, other hosts or what the figures mean; it is told by files and answers by files.
+Its last act, however it ends, is to put the host back from the journal.
+
+Files in the work directory, which are the whole protocol:
+  agent.json      who the agent is (pid, start ticks, boot)          written by the agent
+  journal.json    the host's journal as it was before the first point  written by the agent
+  go.json         {"t0": seconds since the epoch on this host}       written by the controller
+  progress.jsonl  ready | failed | point | ended | restored          appended by the agent
+  points/ID.json.gz, points/ID.sample.json                           written by the agent
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from ansible_collections.hostmax.storage.plugins.module_utils import (
+    fio_output,
+    fio_run,
+    fio_tool,
+    guard,
+    host_state,
+    restore,
+    thin_volumes,
+)
+
+GO_WAIT_S = 900.0
+UNCLAIMED_S = 120.0
+POLL_S = 0.02
+PR_SET_NAME = 15
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class AgentError(Exception):
+    """Why this host cannot measure; one sentence."""
+
+
+class Stopped(Exception):
+    """Somebody asked this run to end, or its deadline passed."""
+
+
+def write_json(path: str, document: Any) -> None:
+    """Write a JSON file so that a reader sees all of it or none."""
+    with open(path + ".new", "w", encoding="utf-8") as handle:
+        json.dump(document, handle)
+    os.replace(path + ".new", path)
+
+
+class Agent:
+    """One host's part of one run.
+
+    ``plan`` is the payload: run_id, volumes, own_files, cgroup, deadline_s, and points (id, hash, offset_s, ramp_s,
+    runtime_s, reads, writes, engine, num_jobs, log_interval_ms, volumes, job).
+    """
+
+    def __init__(self, work_dir: str, plan: Dict[str, Any]) -> None:
+        self.work_dir = work_dir
+        self.plan = plan
+        self.stop_reason: Optional[str] = None
+        self._progress = os.path.join(work_dir, "progress.jsonl")
+        self._volumes = {volume["name"]: volume for volume in plan["volumes"]}
+        self._engines: Dict[str, Tuple[str, Optional[str]]] = {}
+        self._held: Any = None
+
+    def say(self, event: str, **facts: Any) -> None:
+        """Append one event to the progress file."""
+        line = json.dumps(dict(facts, event=event, time_s=time.time()))
+        with open(self._progress, "a", encoding="utf-8") as handle:
+            handle.write(line + "\n")
+
+    def stop(self, reason: str) -> None:
+        """Ask the agent to end at the next moment it looks."""
+        self.stop_reason = self.stop_reason or reason
+
+    def stopping(self) -> bool:
+        """Whether the run has to end now."""
+        return self.stop_reason is not None
+
+    # -- the life of a run ------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Get ready, wait for the start, measure every point, wait until the results are claimed."""
+        try:
+            with contextlib.ExitStack() as held:
+                host = self._get_ready(held)
+                self._measure_all(host, self._wait_for_go())
+            self.say("ended")
+            self._wait(lambda: False, UNCLAIMED_S)
+        except (AgentError, guard.GuardError) as exc:
+            self.say("failed", reason=str(exc))
+            self._wait(lambda: False, UNCLAIMED_S)
+        except Stopped as exc:
+            self.say("failed", reason=str(exc))
+        except OSError as exc:
+            self.say("failed", reason="{0}: {1}".format(exc.filename or self.work_dir, exc.strerror))
+
+    def _wait(self, done: Callable[[], bool], limit_s: float) -> bool:
+        """Wait until ``done()`` or the limit; False when the limit or a stop came first."""
+        end_s = time.monotonic() + limit_s
+        while not done():
+            if self.stopping() or time.monotonic() > end_s:
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def _get_ready(self, held: contextlib.ExitStack) -> fio_run.Host:
+        fio = fio_tool.find_fio()
+        if fio is None:
+            raise AgentError("fio is not installed; install fio {0}.{1} or newer.".format(*fio_tool.MINIMUM))
+        version = fio_tool.read_version(fio, host_state.run_command)
+        fault = fio_tool.version_fault(version)
+        if fault:
+            raise AgentError(fault)
+        self._choose_engines(fio)
+        writes = any(point["writes"] for point in self.plan["points"])
+        verdicts = self._judge(list(self._volumes), writes)
+        if writes:
+            # claimed until the last point has ended: nobody can mount or use a volume between two points
+            self._held = held.enter_context(guard.hold(verdicts, base_dir=self.work_dir))
+        os.makedirs(os.path.join(self.work_dir, "points"), mode=0o700, exist_ok=True)
+        # the controller keeps a copy beside the results
+        write_json(os.path.join(self.work_dir, "journal.json"), restore.open_journal(self.plan["run_id"]).as_document())
+        devices = {v["name"]: (v["major"], v["minor"]) for v in verdicts if v["kind"] == "block"}
+        self.say(
+            "ready",
+            fio_version=version,
+            engines={wanted: {"used": used, "note": note} for wanted, (used, note) in self._engines.items()},
+            volumes=verdicts,
+        )
+        return fio_run.Host(self.plan["run_id"], self.work_dir, fio, self.plan.get("cgroup"), devices)
+
+    def _choose_engines(self, fio: str) -> None:
+        available = fio_tool.read_engines(fio, host_state.run_command)
+        for point in self.plan["points"]:
+            wanted = point["engine"]
+            if wanted not in self._engines:
+                try:
+                    used, note = fio_tool.choose_engine(wanted, available, point["io_depth"])
+                except fio_tool.ToolError as exc:
+                    raise AgentError(str(exc)) from exc
+                self._engines[wanted] = (used, note)
+            if self._engines[wanted][0] == "libaio" and not point["direct"]:
+                raise AgentError("{0} libaio is synchronous without direct I/O: set direct.".format(note))
+
+    def _judge(self, names: List[str], writes: bool) -> List[Dict[str, Any]]:
+        """The guard's word on these volumes; one refusal ends the run on this host."""
+        verdicts: List[Dict[str, Any]] = guard.judge_volumes(
+            [self._volumes[name] for name in names],
+            writes=writes,
+            own_files=self.plan["own_files"],
+            signatures=self._held is None,
+            held=self._held,
+            base_dir=self.work_dir,
+        )
+        refusals = guard.refusals(verdicts)
+        if refusals:
+            raise AgentError(" ".join(refusals))
+        return verdicts
+
+    def _wait_for_go(self) -> float:
+        path = os.path.join(self.work_dir, "go.json")
+        if not self._wait(lambda: os.path.exists(path), GO_WAIT_S):
+            raise Stopped(self.stop_reason or "no start was given within {0:.0f} s".format(GO_WAIT_S))
+        with open(path, encoding="utf-8") as handle:
+            return float(json.load(handle)["t0"])
+
+    def _measure_all(self, host: fio_run.Host, t0: float) -> None:
+        for point in self.plan["points"]:
+            due_s = t0 + point["offset_s"]
+            self._wait(lambda due_s=due_s: time.time() >= due_s, max(0.0, due_s - time.time()) + 1.0)  # type: ignore[misc]
+            if self.stopping():
+                raise Stopped(self.stop_reason)
+            self._measure_one(host, point, due_s)
+
+    def _measure_one(self, host: fio_run.Host, point: Dict[str, Any], due_s: float) -> None:
+        engine, note = self._engines[point["engine"]]
+        point = dict(point, job=point["job"].replace("\nioengine=io_uring\n", "\nioengine={0}\n".format(engine)))
+        if point["writes"]:
+            self._judge(point["volumes"], writes=True)
+        sample = fio_run.measure(host, point, self.stopping)
+        sample.update(engine={"used": engine, "note": note}, late_s=max(0.0, sample["started_s"] - due_s))
+        path = os.path.join(self.work_dir, "points", point["id"] + ".sample.json")
+        write_json(path, fio_output.pack_sample(sample))
+        self.say("point", id=point["id"], status=sample["status"], faults=sample["faults"][:3], **headline(sample))
+        if self.stopping():
+            raise Stopped(self.stop_reason)
+
+    def put_back(self) -> None:
+        """Restore the host from the journal; what cannot be put back is said and left to the next restore."""
+        result = restore.open_journal(self.plan["run_id"]).restore(thin_volumes.HANDLERS)
+        self.say("restored", left=result["left"])
+
+
+def measuring_runs(own_run_id: str) -> List[str]:
+    """Other runs whose agent is alive on this host and has not ended its plan: two runs would measure each other."""
+    return [run_id for run_id in host_state.list_runs() if run_id != own_run_id and is_measuring(run_id)]
+
+
+def is_measuring(run_id: str) -> bool:
+    """Whether this run's agent is alive and still has points to run."""
+    work_dir = host_state.work_dir(run_id)
+    if not host_state.is_alive(host_state.read_agent(run_id)):
+        return False
+    events = read_progress(os.path.join(work_dir, "progress.jsonl"))
+    return not any(event["event"] in ("ended", "failed") for event in events)
+
+
+def read_progress(path: str) -> List[Dict[str, Any]]:
+    """The whole events of a progress file; a line still being written is left out."""
+    try:
+        with open(path, encoding="utf-8") as handle:
+            lines = handle.read().split("\n")[:-1]
+    except OSError:
+        return []
+    return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+
+
+def headline(sample: Dict[str, Any]) -> Dict[str, Any]:
+    """The few figures of a sample that a progress line shows: total IOPS, bytes/s and mean latency."""
+    parts = [part for volume in sample["volumes"].values() for part in (volume["read"], volume["write"]) if part]
+    ios = sum(part["lat_ns"]["n"] for part in parts if part["lat_ns"])
+    weighted = sum(part["lat_ns"]["n"] * part["lat_ns"]["mean"] for part in parts if part["lat_ns"])
+    return {
+        "iops": sum(part["iops"] for part in parts),
+        "bytes_per_s": sum(part["bytes_per_s"] for part in parts),
+        "lat_mean_ns": weighted / ios if ios else None,
+    }
+
+
+def _serve(work_dir: str, plan: Dict[str, Any]) -> None:
+    """The detached process: bounded by SIGALRM at its deadline, stopped by SIGTERM, SIGINT or SIGHUP ignored."""
+    agent = Agent(work_dir, plan)
+    signal.signal(signal.SIGTERM, lambda *_ignored: agent.stop("the run was stopped"))
+    signal.signal(signal.SIGALRM, lambda *_ignored: agent.stop("the agent's deadline passed"))
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.alarm(int(plan["deadline_s"]) + 1)
+    libc = ctypes.CDLL(None)
+    libc.prctl(PR_SET_NAME, b"hostmax-agent", 0, 0, 0)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    write_json(os.path.join(work_dir, "agent.json"), host_state.identity(os.getpid()))
+    try:
+        agent.run()
+    finally:
+        agent.put_back()
+
+
+def start(work_dir: str, plan: Dict[str, Any]) -> None:
+    """Start the agent as a process of its own (own session, no terminal, no inherited files) and return at once.
+
+    fork and not exec: the code is already in memory, so nothing has to be installed on the host or left there.
+    """
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    status = 1
+    try:
+        os.umask(0o077)
+        os.chdir(work_dir)
+        null = os.open(os.devnull, os.O_RDONLY)
+        log = os.open("agent.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        for source, target in ((null, 0), (log, 1), (log, 2)):
+            os.dup2(source, target)
+        os.closerange(3, 4096)
+        _serve(work_dir, plan)
+        status = 0
+    except BaseException:
+        traceback.print_exc(file=open("agent.log", "a", encoding="utf-8"))  # noqa: SIM115
+    finally:
+        sys.stderr.flush()
+        os._exit(status)

@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, hostmax.storage contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The kernel's own counters, sampled while a point runs: what the CPUs and the volumes did inside a window.
+
+It must not know about fio, plans or points: it reads /proc and gives differences between two moments.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+# Columns of a cpu line in /proc/stat (proc(5)); guest time is already part of user.
+CPU_COLUMNS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+IDLE_COLUMNS = ("idle", "iowait")
+SECTOR_BYTES = 512
+
+
+class Snapshot(NamedTuple):
+    """All counters at one moment: CPU jiffies a CPU (the first row is the sum), and volume counters by (major, minor)."""
+
+    time_s: float
+    cpus: Tuple[Tuple[int, ...], ...]
+    disks: Dict[Tuple[int, int], Tuple[int, ...]]
+
+
+def read_cpus(text: str) -> Tuple[Tuple[int, ...], ...]:
+    """The cpu rows of /proc/stat, the sum first."""
+    width = len(CPU_COLUMNS)
+    rows = (line.split() for line in text.splitlines() if line.startswith("cpu"))
+    return tuple(tuple(int(value) for value in (row[1:] + ["0"] * width)[:width]) for row in rows)
+
+
+def read_disks(text: str, wanted: Sequence[Tuple[int, int]]) -> Dict[Tuple[int, int], Tuple[int, ...]]:
+    """Reads, read sectors, writes, written sectors and busy milliseconds of the wanted devices (/proc/diskstats)."""
+    found = {}
+    for line in text.splitlines():
+        row = line.split()
+        if len(row) < 14:
+            continue
+        device = (int(row[0]), int(row[1]))
+        if device in wanted:
+            found[device] = (int(row[3]), int(row[5]), int(row[7]), int(row[9]), int(row[12]))
+    return found
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="ascii", errors="replace") as handle:
+        return handle.read()
+
+
+class Sampler:
+    """Snapshots at a steady pace; ``tick`` is called by whoever waits for fio and takes one when it is due."""
+
+    def __init__(self, devices: Sequence[Tuple[int, int]], interval_s: float, proc: str = "/proc") -> None:
+        self.devices = tuple(devices)
+        self.interval_s = interval_s
+        self.snapshots: List[Snapshot] = []
+        self._proc = proc
+        self._due_s = 0.0
+
+    def tick(self) -> None:
+        """Take a snapshot when the interval has passed since the last one."""
+        now_s = time.time()
+        if now_s < self._due_s:
+            return
+        self._due_s = now_s + self.interval_s
+        disks = read_disks(_read(os.path.join(self._proc, "diskstats")), self.devices) if self.devices else {}
+        self.snapshots.append(Snapshot(now_s, read_cpus(_read(os.path.join(self._proc, "stat"))), disks))
+
+    def inside(self, start_s: float, end_s: float) -> Optional[Tuple[Snapshot, Snapshot]]:
+        """The first and last snapshot inside the window, or None where fewer than two fell into it."""
+        within = [shot for shot in self.snapshots if start_s <= shot.time_s <= end_s]
+        return (within[0], within[-1]) if len(within) > 1 else None
+
+
+def _share(first: Sequence[int], last: Sequence[int]) -> Dict[str, float]:
+    """Each column's share of the time between two rows; 0 everywhere when no time passed."""
+    passed = [max(0, after - before) for before, after in zip(first, last)]
+    total = sum(passed) or 1
+    return {name: value / total for name, value in zip(CPU_COLUMNS, passed)}
+
+
+def _busy(share: Dict[str, float]) -> float:
+    """Time a CPU was not free to do more: everything but idle and iowait, so that stolen time counts as taken."""
+    return sum(value for name, value in share.items() if name not in IDLE_COLUMNS)
+
+
+def cpu_usage(first: Snapshot, last: Snapshot) -> Dict[str, float]:
+    """CPU shares (0..1) between two snapshots: all CPUs together, and the busiest single one."""
+    total = _share(first.cpus[0], last.cpus[0])
+    each = [_busy(_share(before, after)) for before, after in zip(first.cpus[1:], last.cpus[1:])]
+    return {
+        "busy": _busy(total),
+        "busiest_cpu": max(each) if each else _busy(total),
+        "user": total["user"] + total["nice"],
+        "system": total["system"] + total["irq"] + total["softirq"],
+        "iowait": total["iowait"],
+        "steal": total["steal"],
+    }
+
+
+def disk_usage(first: Snapshot, last: Snapshot, device: Tuple[int, int]) -> Optional[Dict[str, Any]]:
+    """What the kernel completed on one device between two snapshots: I/Os and bytes a second each way, busy share."""
+    if device not in first.disks or device not in last.disks:
+        return None
+    reads, read_sectors, writes, written_sectors, busy_ms = (
+        after - before for before, after in zip(first.disks[device], last.disks[device])
+    )
+    seconds = max(last.time_s - first.time_s, 1e-9)
+    return {
+        "read_iops": reads / seconds,
+        "write_iops": writes / seconds,
+        "read_bytes_per_s": read_sectors * SECTOR_BYTES / seconds,
+        "write_bytes_per_s": written_sectors * SECTOR_BYTES / seconds,
+        "busy": min(1.0, busy_ms / 1000.0 / seconds),
+    }

@@ -1,0 +1,207 @@
+# Copyright: (c) 2026, hostmax.storage contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One fio process, one point: started, watched, bounded, and turned into a sample.
+
+It must not know about clocks shared with other hosts, Ansible or the journal; the agent decides when a point runs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gzip
+import os
+import shutil
+import signal
+import subprocess
+import time
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from ansible_collections.hostmax.storage.plugins.module_utils import counters, fio_logs, fio_output, host_state
+
+# fio's own start and end take about 0.3 s; a stalled volume may hold the end of a run much longer.
+GRACE_S = 30.0
+WATCH_S = 0.02
+DIAGNOSTICS_CHARS = 2000
+PR_SET_PDEATHSIG = 1
+
+
+class Host(NamedTuple):
+    """What every point on this host shares."""
+
+    run_id: str
+    work_dir: str
+    fio: str
+    cgroup: Optional[str]
+    devices: Dict[str, Tuple[int, int]]
+
+
+class Ended(NamedTuple):
+    """How fio ended: its return code (negative: the signal), when, and the reason where we ended it."""
+
+    returncode: Optional[int]
+    started_s: float
+    ended_s: float
+    reason: Optional[str]
+
+
+def _child_setup(cgroup: Optional[str]) -> Callable[[], None]:
+    """What the child does before it becomes fio: die with the agent, and enter the cap's cgroup."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    parent = os.getpid()
+
+    def setup() -> None:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(125)
+        if cgroup:
+            with open(os.path.join(cgroup, "cgroup.procs"), "w", encoding="ascii") as handle:
+                handle.write("0")
+
+    return setup
+
+
+def _stop(process: "subprocess.Popen[bytes]", run_id: str) -> Optional[int]:
+    """End fio and its workers: politely, then for good; None where even SIGKILL did not end it (I/O that hangs)."""
+    process.terminate()
+    try:
+        process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        pass
+    host_state.end_processes(run_id, grace_s=1.0)
+    try:
+        return process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def run_fio(
+    host: Host, argv: Sequence[str], log_path: str, limit_s: float, tick: Callable[[], None], stop: Callable[[], bool]
+) -> Ended:
+    """Run fio until it ends, ``limit_s`` passes or ``stop()`` says so; ``tick`` is called about 50 times a second."""
+    environment = dict(os.environ, HOSTMAX_RUN=host.run_id, LC_ALL="C")
+    started_s = time.time()
+    with open(log_path, "wb") as log:
+        process = subprocess.Popen(
+            list(argv),
+            cwd=host.work_dir,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            preexec_fn=_child_setup(host.cgroup),
+        )
+        reason = None
+        while process.poll() is None:
+            tick()
+            if stop():
+                reason = "the run was stopped"
+            elif time.time() - started_s > limit_s:
+                reason = "fio did not end within {0:.0f} s and was ended".format(limit_s)
+            if reason:
+                if _stop(process, host.run_id) is None:
+                    reason += "; it hangs in I/O and could not be killed"
+                break
+            time.sleep(WATCH_S)
+    if process.returncode is None or process.returncode < 0:
+        # workers of a killed fio go on doing I/O until their runtime ends (measured with 3.33 and 3.42)
+        host_state.end_processes(host.run_id, grace_s=1.0)
+    return Ended(process.returncode, started_s, time.time(), reason)
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, "rb") as handle:
+            return handle.read().decode("utf-8", "surrogateescape")
+    except FileNotFoundError:
+        return ""
+
+
+def _faults(ended: Ended, reduced: Dict[str, Any]) -> List[str]:
+    """Every reason why this point does not count, the cause before its consequences."""
+    faults = []
+    if ended.reason:
+        faults.append(ended.reason)
+    elif ended.returncode is not None and ended.returncode < 0:
+        faults.append("fio was killed by signal {0}".format(-ended.returncode))
+    return faults + list(reduced["faults"])
+
+
+def _series(prefix: str, point: Dict[str, Any], reduced: Dict[str, Any], ended: Ended) -> Dict[str, Any]:
+    """The window of the point and its IOPS over time, from fio's interval logs; from fio's end where there are none."""
+    runtimes = [
+        data["runtime_s"] for volume in reduced["volumes"].values() for data in (volume["read"], volume["write"]) if data
+    ]
+    runtime_s = max(runtimes) if runtimes else 0.0
+    series = fio_logs.read_point(prefix, point["volumes"], point["num_jobs"], point["log_interval_ms"], runtime_s)
+    if series is None:
+        return {"window": {"start_s": ended.ended_s - runtime_s, "end_s": ended.ended_s}, "series": None}
+    return series
+
+
+def _kernel_view(host: Host, volumes: Sequence[str], edges: Any) -> Dict[str, Any]:
+    seen = {}
+    for name in volumes:
+        usage = counters.disk_usage(edges[0], edges[1], host.devices[name]) if name in host.devices else None
+        if usage:
+            seen[name] = usage
+    return seen
+
+
+def measure(host: Host, point: Dict[str, Any], stop: Callable[[], bool]) -> Dict[str, Any]:
+    """Run one point of the host's plan and return its sample; raw output stays as ``points/<id>.json.gz``.
+
+    Raises OSError where the work directory cannot be written (the agent turns that into a sentence).
+    """
+    base = os.path.join(host.work_dir, "points", point["id"])
+    # the job file names this directory for its interval logs; fio appends to older logs in some versions
+    logs = base + ".logs"
+    os.makedirs(logs, mode=0o700)
+    with open(base + ".fio", "w", encoding="utf-8", errors="surrogateescape") as handle:
+        handle.write(point["job"])
+    argv = [host.fio, "--output=" + base + ".json", "--output-format=json+", "--eta=never"]
+    if not point["writes"]:
+        argv.append("--readonly")
+    length_s = point["ramp_s"] + point["runtime_s"]
+    sampler = counters.Sampler(
+        [host.devices[name] for name in point["volumes"] if name in host.devices],
+        min(1.0, max(0.2, point["runtime_s"] / 10.0)),
+    )
+    ended = run_fio(
+        host, argv + [base + ".fio"], base + ".log", length_s + max(GRACE_S, length_s), sampler.tick, stop
+    )
+    text = _text(base + ".json")
+    # some versions tell of killed workers only beside the file
+    beside = _text(base + ".log")
+    expected = [fio_output.ExpectedVolume(name, point["reads"], point["writes"]) for name in point["volumes"]]
+    reduced = fio_output.reduce_output(text + "\n" + beside, expected, point["runtime_s"])
+    series = _series(os.path.join(logs, "fio"), point, reduced, ended)
+    edges = sampler.inside(series["window"]["start_s"], series["window"]["end_s"])
+    faults = _faults(ended, reduced)
+    sample = {
+        "point": point["id"],
+        "hash": point["hash"],
+        "status": "failed" if faults else "measured",
+        "faults": faults,
+        "started_s": ended.started_s,
+        "ended_s": ended.ended_s,
+        "returncode": ended.returncode,
+        "fio_version": reduced["fio_version"],
+        "volumes": reduced["volumes"],
+        "diagnostics": reduced["diagnostics"][:DIAGNOSTICS_CHARS],
+        "window": series["window"],
+        "series": series["series"],
+        "cpu": counters.cpu_usage(*edges) if edges else None,
+        "kernel": _kernel_view(host, point["volumes"], edges) if edges else {},
+    }
+    _keep_raw(base, text)
+    return sample
+
+
+def _keep_raw(base: str, text: str) -> None:
+    """The untouched fio output, compressed; everything else of the point is in the sample."""
+    with gzip.open(base + ".json.gz", "wb", compresslevel=6) as handle:
+        handle.write(text.encode("utf-8", "surrogateescape"))
+    for ending in (".json", ".log"):
+        if os.path.exists(base + ending):
+            os.unlink(base + ending)
+    shutil.rmtree(base + ".logs")
