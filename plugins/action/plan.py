@@ -1,0 +1,150 @@
+# Copyright: (c) 2026, hostmax.storage contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The door to planning: the variables of all hosts become one plan, which is shown and kept in a new run directory.
+
+It must not know what a setting means or how a plan is made; that is in plugin_utils.
+"""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible_collections.hostmax.storage.plugins.plugin_utils import argument_specs, run_directory
+from ansible_collections.hostmax.storage.plugins.plugin_utils.command_line import repeatable_command
+from ansible_collections.hostmax.storage.plugins.plugin_utils.plan import make_plan
+from ansible_collections.hostmax.storage.plugins.plugin_utils.profiles import ProfileError
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_plan import describe_plan
+from ansible_collections.hostmax.storage.plugins.plugin_utils.settings import (
+    Settings,
+    SettingsError,
+    host_settings,
+    plain,
+)
+
+MOST_SENTENCES = 10
+
+
+class HostVariables(Mapping[str, Any]):
+    """A host's variables, worked out as they are read; those of the play and its tasks come before the inventory's."""
+
+    def __init__(self, host: str, own: Mapping[str, Any], play: Mapping[str, Any], templar: Any) -> None:
+        self._fixed = {"inventory_hostname": host}
+        self._own = own
+        self._play = play
+        self._templar = templar
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._fixed:
+            return self._fixed[name]
+        return self._templar.template(self._play[name]) if name in self._play else self._own[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**dict.fromkeys(self._own), **dict.fromkeys(self._play), **self._fixed})
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]
+    """Runs once for all hosts of a play, on the controller; nothing is done on a host."""
+
+    _supports_check_mode = True
+    _supports_async = False
+    _requires_connection = False
+
+    def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        del tmp
+        _validation, args = self.validate_argument_spec(
+            argument_spec={
+                "playbook": {"type": "str", "required": True},
+                "hosts": {"type": "list", "elements": "str"},
+            },
+        )
+        hosts = [str(host) for host in plain(args["hosts"] or self._play_hosts(task_vars))]
+        try:
+            result.update(self._plan(str(args["playbook"]), hosts, task_vars))
+        except (ProfileError, run_directory.RunDirectoryError, SettingsError) as error:
+            raise AnsibleActionFail(_shortened(str(error))) from error
+        return result
+
+    def _plan(self, playbook: str, hosts: list[str], task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        now = datetime.datetime.now().astimezone()
+        settings = self._settings(hosts, task_vars)
+        run_id = run_directory.new_run_id(playbook, now)
+        first = next(iter(settings.values()), None)
+        plan = make_plan(run_id, playbook, settings, first.seed if first else 0, repeatable_command(sys.argv), now)
+        root = run_directory.check_results(first.results if first else ".")
+        directory = None
+        if not self._task.check_mode:
+            directory = str(run_directory.create_run(str(root), run_id, plan).path)
+        Display().display("\n" + describe_plan(plan, directory, now) + "\n")
+        answer = {
+            "changed": False,
+            "run_id": run_id,
+            "directory": directory,
+            "planned_s": plan["planned_s"],
+            "points": len(plan["points"]),
+            "hosts": {host: {**plan["hosts"][host], "writes": settings[host].writes} for host in settings},
+        }
+        return {**answer, "plan": plan} if self._task.check_mode else answer
+
+    def _settings(self, hosts: list[str], task_vars: Mapping[str, Any]) -> dict[str, Settings]:
+        """Every host's settings; the faults of all hosts are told together."""
+        found: dict[str, Settings] = {}
+        faults: list[str] = []
+        of_the_play = self._variables_of_the_play(task_vars)
+        for host in hosts:
+            try:
+                own = task_vars["hostvars"][host]
+                found[host] = host_settings(HostVariables(host, own, of_the_play, self._templar))
+            except SettingsError as error:
+                faults += error.sentences
+        if faults:
+            raise SettingsError(faults)
+        return found
+
+    def _play_hosts(self, task_vars: Mapping[str, Any]) -> Any:
+        return task_vars.get("ansible_play_hosts") or [task_vars["inventory_hostname"]]
+
+    def _variables_of_the_play(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        """What the play, its blocks and its tasks set: hostvars does not have it, and it comes before the inventory.
+
+        task_vars has it mixed with the defaults of roles, which are not settings of the user and must not count as set.
+        """
+        own = task_vars["hostvars"].get(task_vars["inventory_hostname"], {})
+        play = self._task.get_play()
+        said = {*(play.get_vars() if play else {}), *self._task.get_vars()}
+        found: dict[str, Any] = {}
+        for name in task_vars:
+            if not name.startswith(argument_specs.PREFIX):
+                continue
+            value = task_vars[name]
+            inherited = name in own and _same(own, name, self._templar, value)
+            spec = argument_specs.known_settings().get(name, {})
+            default = name not in own and name not in said and "default" in spec and value == spec["default"]
+            if not inherited and not default:
+                found[name] = value
+        if str(self._task.connection) == "local":
+            found["ansible_connection"] = "local"
+        return found
+
+
+def _same(own: Mapping[str, Any], name: str, templar: Any, value: Any) -> bool:
+    try:
+        return bool(plain(own[name]) == plain(templar.template(value)))
+    except Exception:  # a template that cannot be worked out is told with its host and name when it is read
+        return False
+
+
+def _shortened(text: str) -> str:
+    sentences = text.split("\n")
+    if len(sentences) <= MOST_SENTENCES:
+        return text
+    return "\n".join([*sentences[:MOST_SENTENCES], f"And {len(sentences) - MOST_SENTENCES} more of this kind."])

@@ -1,0 +1,86 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, hostmax.storage contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Documentation of the action of this name, which does all the work on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: plan
+short_description: Expand the settings of all hosts into the plan of a run
+version_added: 0.1.0
+description:
+  - Checks every C(hostmax_) variable of every host of the play, expands them into a plan, shows the plan with its
+    length and what it writes to, and keeps it as C(plan.json) in a new run directory on the controller.
+  - An unknown C(hostmax_) name, a wrong unit, a volume named twice and the like are refused in one sentence each.
+  - Runs on the controller only and changes nothing on a host. Use it with C(run_once).
+author:
+  - hostmax.storage contributors (@hostmax)
+options:
+  playbook:
+    description: What the run is called; the first part of its id.
+    type: str
+    required: true
+  hosts:
+    description: The hosts to plan for; all hosts of the play that have not failed where it is not given.
+    type: list
+    elements: str
+attributes:
+  check_mode:
+    description: Shows the plan, returns it, and makes no run directory.
+    support: full
+  action:
+    description: Has an action plugin that runs on the controller.
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Plan the run
+  hostmax.storage.plan:
+    playbook: host_max
+  register: __hostmax_plan
+  run_once: true
+"""
+
+RETURN = r"""
+run_id:
+  description: The id of the run.
+  returned: success
+  type: str
+  sample: host_max-20261130T194000Z-a1b2c3
+directory:
+  description: The run directory on the controller; null in check mode.
+  returned: success
+  type: str
+  sample: /srv/results/host_max-20261130T194000Z-a1b2c3
+planned_s:
+  description: How long the points take, in seconds.
+  returned: success
+  type: float
+  sample: 527.1
+points:
+  description: How many points there are.
+  returned: success
+  type: int
+  sample: 7
+hosts:
+  description: What the plan says of each host, by its name.
+  returned: success
+  type: dict
+  contains:
+    volumes:
+      description: The volumes, each with C(name), C(path), C(size_bytes), C(identity), C(overwrite), C(kind), C(cap).
+      type: list
+      elements: dict
+    thin:
+      description: How many thin volumes to make (C(count), C(size_bytes), C(cap)); null where volumes are named.
+      type: dict
+    writes:
+      description: Whether any point writes.
+      type: bool
+plan:
+  description: The whole plan.
+  returned: in check mode
+  type: dict
+"""

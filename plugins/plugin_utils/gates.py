@@ -1,0 +1,166 @@
+# Copyright: (c) 2026, hostmax.storage contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Gates: the named rules that decide whether a point's number may be used at all.
+
+They must not know what was expected of the storage; a point that is slow is valid, a point that is wrong is not.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+
+MIN_RUNTIME_SHARE = 0.95
+MIN_OVERLAP = 0.80
+MAX_LITTLE_ERROR = 0.05
+# SNIA Solid State Storage PTS 2.0.1: five windows, range within 20 % and slope excursion within 10 % of the mean.
+STEADY_WINDOWS, MAX_RANGE, MAX_EXCURSION = 5, 0.20, 0.10
+# quarters of the run may not differ more; finds bursts that a short sliding window calls steady
+MAX_QUARTER_RATIO = 1.25
+MIN_STEADY_S = 50.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One rule's outcome; ``passed`` is None where the rule could not be judged, and ``text`` says why."""
+
+    name: str
+    passed: bool | None
+    measured: float | None
+    limit: float | None
+    text: str
+
+    def to_mapping(self) -> Json:
+        return {
+            "name": self.name,
+            "passed": self.passed,
+            "measured": self.measured,
+            "limit": self.limit,
+            "text": self.text,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a gate may look at: the plan's point, the merged point, the samples and the hosts' facts."""
+
+    planned: Mapping[str, Any]
+    merged: Mapping[str, Any]
+    samples: Mapping[str, Json]
+    hosts: Mapping[str, Json]
+
+
+def errors(context: Context) -> Gate:
+    """fio reported no error, no signal and every expected volume and direction, on every host that answered."""
+    faults = [f"{host}: {fault}" for host, sample in context.samples.items() for fault in sample["faults"]]
+    text = "; ".join(faults[:4]) + (f"; and {len(faults) - 4} more" if len(faults) > 4 else "")
+    return Gate("errors", not faults, float(len(faults)), 0.0, text or "no error, every expected volume measured")
+
+
+def hosts(context: Context) -> Gate:
+    """Every host of the plan measured this point; a smaller total is never shown as if it were whole."""
+    expected, measured = context.merged["hosts_expected"], context.merged["hosts_measured"]
+    missing = [host for host in expected if host not in measured]
+    text = f"not measured by {', '.join(missing)}" if missing else f"measured by all {len(expected)} host(s)"
+    return Gate("hosts", not missing, float(len(measured)), float(len(expected)), text)
+
+
+def runtime(context: Context) -> Gate:
+    """Every volume did I/O for at least 95 % of the time asked for."""
+    times = [
+        way["runtime_s"]
+        for sample in context.samples.values()
+        for volume in sample["volumes"].values()
+        for way in (volume["read"], volume["write"])
+        if way
+    ]
+    asked_s = context.planned["runtime_s"]
+    limit_s = MIN_RUNTIME_SHARE * asked_s
+    if not times:
+        return Gate("runtime", False, None, limit_s, "no volume reported a runtime")
+    shortest_s = min(times)
+    return Gate("runtime", shortest_s >= limit_s, shortest_s, limit_s, f"shortest {shortest_s:.2f} s of {asked_s} s")
+
+
+def overlap(context: Context) -> Gate:
+    """All hosts were doing I/O together for most of the point."""
+    window = context.merged["window"]
+    if window is None:
+        return Gate("overlap", False, None, MIN_OVERLAP, "no host had a window")
+    share = window["overlap"]
+    return Gate("overlap", share >= MIN_OVERLAP, share, MIN_OVERLAP, f"all hosts together for {share:.1%} of the point")
+
+
+def steady(context: Context) -> Gate:
+    """The level did not drift or jump: SNIA's rule over five windows, and the quarters of the run against each other."""
+    series = context.merged["series"]
+    ran_s = len(series["iops"]) * series["interval_s"] if series else 0.0
+    if ran_s < MIN_STEADY_S * MIN_RUNTIME_SHARE:
+        text = f"not judged: the point ran {ran_s:.0f} s, at least {MIN_STEADY_S:.0f} s are needed"
+        return Gate("steady", None, None, MAX_RANGE, text)
+    spread, excursion, ratio = steadiness(series["iops"])
+    good = spread <= MAX_RANGE and excursion <= MAX_EXCURSION and ratio <= MAX_QUARTER_RATIO
+    text = f"range {spread:.1%} of the mean, slope {excursion:.1%}, quarters differ by a factor of {ratio:.2f}"
+    return Gate("steady", good, spread, MAX_RANGE, text)
+
+
+def steadiness(values: Sequence[float]) -> tuple[float, float, float]:
+    """(range / mean, slope excursion / mean, largest quarter / smallest quarter) of a series of rates."""
+    windows = _means(values, STEADY_WINDOWS)
+    mean = statistics.fmean(windows)
+    if mean <= 0:
+        return float("inf"), float("inf"), float("inf")
+    slope = statistics.linear_regression(range(STEADY_WINDOWS), windows).slope
+    quarters = _means(values, 4)
+    ratio = max(quarters) / min(quarters) if min(quarters) > 0 else float("inf")
+    return (max(windows) - min(windows)) / mean, abs(slope) * (STEADY_WINDOWS - 1) / mean, ratio
+
+
+def _means(values: Sequence[float], parts: int) -> list[float]:
+    size = len(values) / parts
+    return [statistics.fmean(values[round(k * size) : max(round(k * size) + 1, round((k + 1) * size))]) for k in range(parts)]
+
+
+def littles_law(context: Context) -> Gate:
+    """IOPS times mean latency equals the I/Os kept outstanding (J. Little, 1961): the queue was full, the clock right."""
+    workload = context.planned["workload"]
+    total = context.merged["total"]
+    if workload.get("rate_iops"):
+        return Gate("littles_law", None, None, MAX_LITTLE_ERROR, "not judged: the workload is limited to a rate")
+    if not total or not total["lat_ns"]:
+        return Gate("littles_law", False, None, MAX_LITTLE_ERROR, "no latency was measured")
+    offered = workload["io_depth"] * workload["num_jobs"] * sum(len(v) for v in context.merged["per_volume"].values())
+    kept = total["iops"] * total["lat_ns"]["mean"] / 1e9
+    error = abs(kept / offered - 1) if offered else float("inf")
+    text = f"{kept:,.1f} I/Os outstanding by Little's law, {offered:,} offered"
+    return Gate("littles_law", error <= MAX_LITTLE_ERROR, error, MAX_LITTLE_ERROR, text)
+
+
+def working_set(context: Context) -> Gate:
+    """What is read again and again must not fit into the client's memory, unless the client's cache is bypassed."""
+    if context.planned["workload"]["direct"]:
+        return Gate("working_set", True, None, None, "direct I/O: the client's page cache is bypassed")
+    size = context.planned["workload"].get("working_set_bytes")
+    memory = min((host["memory_bytes"] for host in context.hosts.values() if host.get("memory_bytes")), default=None)
+    if size is None or memory is None:
+        return Gate("working_set", None, size, memory, "not judged: the working set or the client's memory is not known")
+    total = size * context.merged["volumes"]
+    return Gate("working_set", total > memory, float(total), float(memory), "working set against the client's memory")
+
+
+GATES: tuple[Callable[[Context], Gate], ...] = (errors, hosts, runtime, overlap, steady, littles_law, working_set)
+
+
+def judge_point(context: Context) -> Json:
+    """All gates of one point, and the status and ``counted`` that follow from them."""
+    if not context.samples:
+        gate = Gate("hosts", False, 0.0, float(len(context.merged["hosts_expected"])), "no host measured this point")
+        return {"gates": [gate.to_mapping()], "status": "missing", "counted": False}
+    outcome = [gate(context) for gate in GATES]
+    failed = {gate.name for gate in outcome if gate.passed is False}
+    status = "ok" if not failed else "unsteady" if failed == {"steady"} else "invalid"
+    return {"gates": [gate.to_mapping() for gate in outcome], "status": status, "counted": not failed}

@@ -1,0 +1,73 @@
+# Copyright: (c) 2026, hostmax.storage contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One host's part of a plan, as its agent takes it, and what is known of its volumes afterwards.
+
+It must not know how the plan was made or how the agent is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import Workload
+
+Json = dict[str, Any]
+
+# time for everything between the agent's start and T0, and for results to be claimed after the last point
+DEADLINE_SLACK_S = 1800.0
+POINT_SLACK_S = 5.0
+VOLUME_KEYS = ("name", "path", "size_bytes", "size", "identity", "overwrite", "kind", "cap")
+
+
+def for_host(plan: Mapping[str, Any], host: str, thin: Mapping[str, Any]) -> Json:
+    """The payload of the agent module for one host; ``thin`` is the result of the thin_volumes module, or empty."""
+    volumes = thin.get("volumes") or plan["hosts"][host]["volumes"]
+    points = [_point(point, host) for point in plan["points"] if host in point["jobs"]]
+    length_s = sum(point["ramp_s"] + point["runtime_s"] + POINT_SLACK_S for point in points)
+    return {
+        "volumes": [{key: volume.get(key) for key in VOLUME_KEYS} for volume in volumes],
+        "own_files": [volume["backing"] for volume in volumes if volume.get("kind") == "file" and volume.get("backing")],
+        "cgroup": thin.get("cgroup"),
+        # twice the length, for volumes that stall: fio then runs longer than asked
+        "deadline_s": 2 * length_s + DEADLINE_SLACK_S,
+        "points": points,
+    }
+
+
+def _point(point: Mapping[str, Any], host: str) -> Json:
+    workload = Workload.from_mapping(point["workload"])
+    return {
+        "id": point["id"],
+        "hash": point["hash"],
+        "offset_s": point["offset_s"],
+        "ramp_s": point["ramp_s"],
+        "runtime_s": point["runtime_s"],
+        "reads": workload.reads,
+        "writes": point["writes"],
+        "engine": workload.engine,
+        "direct": workload.direct,
+        "io_depth": workload.io_depth,
+        "num_jobs": workload.num_jobs,
+        "log_interval_ms": point["log_interval_ms"],
+        "volumes": point["targets"][host],
+        "job": point["jobs"][host],
+    }
+
+
+def known_volumes(planned: Sequence[Json], found: Sequence[Json], thin: Mapping[str, Any]) -> list[Json]:
+    """What the report says of a host's volumes: the plan's names and caps with the size and identity found on it."""
+    by_name = {volume["name"]: volume for volume in found}
+    backing = {volume["name"]: volume.get("backing") for volume in thin.get("volumes", [])}
+    return [
+        {
+            "name": volume["name"],
+            "path": volume["path"],
+            "kind": volume["kind"],
+            "size_bytes": by_name[volume["name"]]["size_bytes"],
+            "identity": by_name[volume["name"]]["identity"],
+            "cap": volume.get("cap"),
+            "backing": backing.get(volume["name"]) or by_name[volume["name"]].get("backing"),
+        }
+        for volume in planned
+    ]

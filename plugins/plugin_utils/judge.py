@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, hostmax.storage contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Verdicts: each ladder's host maximum against what was expected, with source, date and tolerance.
+
+It must not know how points are measured or drawn; it compares numbers that passed their gates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.hostmax.storage.plugins.module_utils.units import format_count, format_rate
+from ansible_collections.hostmax.storage.plugins.plugin_utils.expectations import (
+    Expectation,
+    published_references,
+    resolve_expectations,
+)
+
+Json = dict[str, Any]
+
+# what was promised by the storage cannot be refused where the client had no CPU left to ask for it
+CLIENT_LIMITS = ("client_cpu",)
+USER_FIGURE = "figure"
+# so far above what the storage is allowed to give that something else must have answered
+SUSPICIOUS = 1.10
+
+
+@dataclass(slots=True)
+class Judged:
+    """The verdicts, the published figures to compare with, and warnings about suspicious numbers."""
+
+    verdicts: list[Json] = field(default_factory=list)
+    references: list[Json] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def judge(plan: Mapping[str, Any], hosts: Mapping[str, Json], points: Sequence[Json], ladders: Sequence[Json]) -> Judged:
+    """Every expectation of the run against the ladder it is for."""
+    judged = Judged()
+    by_id = {point["id"]: point for point in points}
+    volumes = {name: host["volumes"] for name, host in hosts.items() if host["volumes"]}
+    for ladder in ladders:
+        workload = by_id[ladder["rungs"][0]["point"]]["workload"]
+        most = max(rung["volumes"] for rung in ladder["rungs"])
+        setting = plan["settings"].get("hostmax_expect")
+        for expectation in resolve_expectations(setting, volumes, workload, most, ladder["unit"]):
+            judged.verdicts.append(verdict(expectation, ladder, by_id))
+            judged.warnings += _suspicions(expectation, ladder)
+        judged.references += _references(volumes, workload, ladder, by_id)
+    return judged
+
+
+def verdict(expectation: Expectation, ladder: Json, points: Mapping[str, Json]) -> Json:
+    """Pass when the host maximum reaches the expected figure less its tolerance; one run, so without an interval."""
+    status, reason, measured = _compare(expectation, ladder, points)
+    plain = expectation.to_mapping()
+    plain.pop("parts")
+    return {**plain, "measured": measured, "status": status, "reason": reason}
+
+
+def _compare(expectation: Expectation, ladder: Json, points: Mapping[str, Json]) -> tuple[str, str, float | None]:
+    top = points[ladder["maximum"]["point"]] if ladder["maximum"] else None
+    if top is None:
+        return "invalid", "no point of this workload passed its gates", None
+    measured = float(top["total"][expectation.unit])
+    least = (1 - expectation.tolerance) * expectation.value
+    share = f"{measured / expectation.value:.1%} of {_figure(expectation.value, expectation.unit)}"
+    allowed = f"at least {1 - expectation.tolerance:.0%} is asked for"
+    if measured >= least:
+        return "pass", f"{share}; {allowed}; 1 run, no interval", measured
+    limit = top["limit"] or {"kind": "unknown", "text": "not identified"}
+    most = max(rung["volumes"] for rung in ladder["rungs"])
+    missing = [rung["volumes"] for rung in ladder["rungs"] if not points[rung["point"]]["counted"]]
+    if most in missing:
+        return "invalid", f"{share}, but the point with all {most} volumes did not pass its gates", measured
+    if limit["kind"] in CLIENT_LIMITS and expectation.kind != USER_FIGURE:
+        return "inconclusive", f"{share}, but {limit['text']} held it back, so the storage was not driven to it", measured
+    return "fail", f"{share}; {allowed}; held back by {limit['text']}", measured
+
+
+def _figure(value: float, unit: str) -> str:
+    return format_count(value) + " IOPS" if unit == "iops" else format_rate(value)
+
+
+def _suspicions(expectation: Expectation, ladder: Json) -> list[str]:
+    if not ladder["maximum"] or expectation.unit != ladder["unit"] or expectation.kind == USER_FIGURE:
+        return []
+    ratio = ladder["maximum"]["value"] / expectation.value
+    if ratio <= SUSPICIOUS:
+        return []
+    return [
+        f"{ladder['workload']}: {ratio:.2f} times what {expectation.source} allows; "
+        "a cache may have answered, or the cap is not what it is believed to be"
+    ]
+
+
+def _references(volumes: Mapping[str, Any], workload: Json, ladder: Json, points: Mapping[str, Json]) -> list[Json]:
+    """Published observations of the very same case as one of the rungs, with what was measured here."""
+    found = []
+    for rung in ladder["rungs"]:
+        total = points[rung["point"]]["total"] if points[rung["point"]]["counted"] else None
+        for seen in published_references(volumes, workload, rung["volumes"]):
+            measured = total[seen["unit"]] if total else None
+            reference = {key: seen[key] for key in ("name", "value", "unit", "source", "date")}
+            ratio = measured / seen["value"] if measured is not None else None
+            found.append({**reference, "measured": measured, "ratio": ratio})
+    return found

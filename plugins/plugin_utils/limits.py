@@ -1,0 +1,162 @@
+# Copyright: (c) 2026, hostmax.storage contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What held a point back, with the evidence: the volumes' caps, the client's CPUs, or too few I/Os offered.
+
+It must not know about verdicts; it explains a number, it does not judge it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ansible_collections.hostmax.storage.plugins.module_utils.units import format_count, format_latency, format_rate
+
+Json = dict[str, Any]
+
+# a volume within 3 % of its cap is at it
+AT_CAP = 0.97
+# share of CPU time not free, in the window; above it more volumes only wait for a CPU
+CPU_FULL = 0.95
+# one fio job is one thread of one process: it cannot use more than one CPU
+JOB_FULL = 0.95
+# latency within 25 % of the lightest load's: the volumes were not yet queueing
+UNLOADED = 1.25
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What held a point back: a kind, one sentence, and the figures that show it."""
+
+    kind: str
+    text: str
+    evidence: tuple[str, ...]
+
+    def to_mapping(self) -> Json:
+        return {"kind": self.kind, "text": self.text, "evidence": list(self.evidence)}
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A measured point, the workload it ran, the hosts' volumes with their caps, and the ladder's lightest point."""
+
+    point: Mapping[str, Any]
+    workload: Mapping[str, Any]
+    hosts: Mapping[str, Json]
+    lightest: Mapping[str, Any] | None
+
+
+def volume_caps(context: Context) -> dict[tuple[str, str], Json]:
+    """The caps of the volumes of this point that have any, by host and name."""
+    return {
+        (host, volume["name"]): volume["cap"]
+        for host, measured in context.point["per_volume"].items()
+        for volume in context.hosts[host]["volumes"]
+        if volume["name"] in measured and volume.get("cap")
+    }
+
+
+def cap_share(figures: Mapping[str, Any], cap: Mapping[str, Any]) -> tuple[float, str]:
+    """How near one volume is to its cap (1 = at it) and which cap binds; caps hold for each direction separately."""
+    shares = [
+        (figures[way][key] / cap[key], name)
+        for way in ("read", "write")
+        if figures[way]
+        for key, name in (("iops", "IOPS"), ("bytes_per_s", "bandwidth"))
+        if cap.get(key)
+    ]
+    return max(shares, default=(0.0, "IOPS"))
+
+
+def service_cap(context: Context) -> Limit | None:
+    """Every volume with a cap is at it: the storage gave all it promised."""
+    caps = volume_caps(context)
+    if not caps:
+        return None
+    shares = [cap_share(context.point["per_volume"][host][name], cap) for (host, name), cap in caps.items()]
+    at_cap = [share for share in shares if share[0] >= AT_CAP]
+    if len(at_cap) < len(shares):
+        return None
+    binding = max(set(name for _share, name in at_cap), key=[name for _share, name in at_cap].count)
+    cap = next(iter(caps.values()))
+    figure = format_count(cap["iops"]) + " IOPS" if binding == "IOPS" else format_rate(cap["bytes_per_s"])
+    lowest, highest = min(shares)[0], max(shares)[0]
+    return Limit(
+        "service_cap",
+        f"the volumes' {binding} cap ({figure} a volume)",
+        (f"all {len(shares)} volumes ran at {lowest:.1%} to {highest:.1%} of their {binding} cap of {figure}",),
+    )
+
+
+def client_cpu(context: Context) -> Limit | None:
+    """The client had no CPU time left, or each fio job had used up the one CPU it can use."""
+    found = []
+    for host, cpu in context.point["cpu"].items():
+        if not cpu:
+            continue
+        count = context.hosts[host]["cpus"]
+        jobs = context.workload["num_jobs"] * len(context.point["per_volume"][host])
+        per_job = (cpu["fio_usr"] + cpu["fio_sys"]) / jobs if jobs else 0.0
+        if cpu["busy"] >= CPU_FULL:
+            found.append(
+                f"{host}: {cpu['busy']:.0%} of {count} CPUs busy in the window (user {cpu['user']:.0%}, "
+                f"system {cpu['system']:.0%}, stolen {cpu['steal']:.0%})"
+            )
+        elif per_job >= JOB_FULL:
+            found.append(f"{host}: each of {jobs} fio job(s) used {per_job:.0%} of one CPU")
+    if not found or len(found) < len(context.point["cpu"]):
+        return None
+    counts = sorted({context.hosts[host]["cpus"] for host in context.point["cpu"]})
+    return Limit("client_cpu", f"the client's CPUs ({', '.join(str(c) for c in counts)} of them)", tuple(found))
+
+
+def queue_depth(context: Context) -> Limit | None:
+    """The volumes answered as fast as when hardly loaded: only more I/Os outstanding would have brought more.
+
+    Little's law: IOPS = I/Os outstanding / mean latency, so at an unchanged latency IOPS grow with the depth.
+    """
+    total, lightest = context.point["total"], context.lightest
+    if not total or not total["lat_ns"] or not lightest or not lightest["total"] or not lightest["total"]["lat_ns"]:
+        return None
+    latency_ns, unloaded_ns = total["lat_ns"]["mean"], lightest["total"]["lat_ns"]["mean"]
+    if latency_ns > UNLOADED * unloaded_ns:
+        return None
+    offered = context.workload["io_depth"] * context.workload["num_jobs"]
+    evidence = [
+        f"{offered} I/Os outstanding a volume at a mean latency of {format_latency(latency_ns)} allow "
+        f"{format_count(offered / latency_ns * 1e9)} IOPS a volume by Little's law",
+    ]
+    caps = [cap["iops"] for cap in volume_caps(context).values() if cap.get("iops")]
+    if caps:
+        needed = -(-min(caps) * latency_ns // 1e9)
+        evidence.append(f"at this latency {needed:.0f} outstanding would be needed for the cap of {format_count(min(caps))} IOPS")
+    return Limit("queue_depth", f"the queue depth offered ({offered} a volume)", tuple(evidence))
+
+
+def unknown(context: Context) -> Limit:
+    """No rule fits; the figures that were looked at are still told."""
+    evidence = []
+    for host, cpu in context.point["cpu"].items():
+        if cpu:
+            evidence.append(f"{host}: CPUs {cpu['busy']:.0%} busy, the busiest one {cpu['busiest_cpu']:.0%}")
+    for (host, name), cap in list(volume_caps(context).items())[:1]:
+        share, which = cap_share(context.point["per_volume"][host][name], cap)
+        evidence.append(f"{host}: {name} at {share:.0%} of its {which} cap")
+    if not volume_caps(context):
+        evidence.append("the volumes' caps are not known (hostmax_expect may name their model)")
+    return Limit("unknown", "not identified", tuple(evidence))
+
+
+RULES: Sequence[Callable[[Context], Limit | None]] = (service_cap, client_cpu, queue_depth)
+
+
+def find_limit(context: Context) -> Json | None:
+    """The first rule that fits names the limit; None where nothing was measured."""
+    if not context.point["total"]:
+        return None
+    for rule in RULES:
+        limit = rule(context)
+        if limit:
+            return limit.to_mapping()
+    return unknown(context).to_mapping()

@@ -1,0 +1,197 @@
+# Copyright: (c) 2026, hostmax.storage contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The plan of a run: every point in order, with its time, seeds and exact fio jobs, expanded before anything starts.
+
+It must not know how hosts are reached or what was measured; the same settings, seed and run id give the same plan.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import Target, render_job
+from ansible_collections.hostmax.storage.plugins.module_utils.workload import JobError, Workload
+from ansible_collections.hostmax.storage.plugins.plugin_utils.argument_specs import known_settings
+from ansible_collections.hostmax.storage.plugins.plugin_utils.run_directory import PLAN_SCHEMA
+from ansible_collections.hostmax.storage.plugins.plugin_utils.settings import Settings, SettingsError
+
+Json = dict[str, Any]
+
+# pause after a point: fio's own end on one host, and clocks and stragglers of several
+SETTLE_ONE_HOST_S = 0.3
+SETTLE_S = 1.0
+LARGEST_SEED = 2**31 - 1
+# settings that describe a host; every other one must be the same on all hosts of a run
+OF_A_HOST = ("hostmax_volumes", "hostmax_thin_count", "hostmax_thin_size", "hostmax_thin_cap", "hostmax_fio_install")
+# settings that do not belong to a run
+NOT_OF_A_RUN = ("hostmax_run",)
+ENGINE_NOTE = "engine auto is io_uring, or libaio on a host where io_uring cannot run; the sample says which"
+
+
+def make_plan(
+    run_id: str,
+    playbook: str,
+    settings_by_host: Mapping[str, Settings],
+    seed: int,
+    command: str,
+    now: datetime.datetime,
+) -> Json:
+    """plan.json. Raises SettingsError where hosts disagree or a workload does not fit its volumes.
+
+    Workload by workload, the numbers of volumes ascending. `seed` 0 takes one from the run id. A host with fewer
+    volumes than a point asks for drives all it has.
+    """
+    if not settings_by_host:
+        raise SettingsError(["No host is left to plan for."])
+    _check_agreement(settings_by_host)
+    first = next(iter(settings_by_host.values()))
+    settle_s = first.settle_s
+    if settle_s is None:
+        settle_s = SETTLE_ONE_HOST_S if len(settings_by_host) == 1 else SETTLE_S
+    seed = seed or stable_number(run_id)
+    steps = [
+        (workload, count) for workload in first.workloads for count in volume_counts(first, settings_by_host.values())
+    ]
+    width = max(2, len(str(len(steps))))
+    points = []
+    for number, (workload, count) in enumerate(steps):
+        point_id = f"p{number + 1:0{width}}-{workload.name}-v{count:02}"
+        offset_s = round(number * (first.ramp_s + first.runtime_s + settle_s), 6)
+        points.append(_point(point_id, workload, count, offset_s, seed, settings_by_host))
+    return {
+        "schema": PLAN_SCHEMA,
+        "run_id": run_id,
+        "playbook": playbook,
+        "created_utc": now.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "command": command,
+        "seed": seed,
+        "settings": _shared_values(settings_by_host),
+        "runtime_s": first.runtime_s,
+        "ramp_s": first.ramp_s,
+        "settle_s": settle_s,
+        "planned_s": round(len(points) * (first.ramp_s + first.runtime_s + settle_s), 6),
+        "engine_note": ENGINE_NOTE if any(workload.engine == "auto" for workload in first.workloads) else None,
+        "hosts": {
+            host: {"volumes": [dict(volume) for volume in settings.volumes], "thin": settings.thin}
+            for host, settings in settings_by_host.items()
+        },
+        "points": points,
+    }
+
+
+def stable_number(*parts: object) -> int:
+    """A number from 1 to 2**31 - 1 that is the same on every machine and Python for the same parts."""
+    text = json.dumps([str(part) for part in parts])
+    return (
+        int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()[:8], "big") % LARGEST_SEED + 1
+    )
+
+
+def volume_counts(settings: Settings, everyone: Any) -> list[int]:
+    """The numbers of volumes to drive, trimmed to the largest host; the default ones always end with all volumes."""
+    there_are = max(len(each.volumes) for each in everyone)
+    counts = {min(count, there_are) for count in settings.volume_counts}
+    if list(settings.volume_counts) == known_settings()["hostmax_volume_counts"]["default"]:
+        counts.add(there_are)
+    return sorted(counts)
+
+
+def log_interval_ms(runtime_s: int) -> int:
+    """How often fio logs IOPS: twenty times in a point, at least every second and at most ten times a second."""
+    return min(1000, max(100, runtime_s * 1000 // 20))
+
+
+def _check_agreement(settings_by_host: Mapping[str, Settings]) -> None:
+    """One plan for all hosts needs the same settings on all of them."""
+    first_host, first = next(iter(settings_by_host.items()))
+    faults = []
+    for name, value in first.values.items():
+        if name in OF_A_HOST:
+            continue
+        other = next((each for each in settings_by_host.values() if each.values[name] != value), None)
+        if other is not None:
+            faults.append(
+                f"{name} differs between hosts: {value!r} on {first_host} and {other.values[name]!r} on {other.host};"
+                " set it once for all hosts of a run."
+            )
+    if faults:
+        raise SettingsError(faults)
+
+
+def _shared_values(settings_by_host: Mapping[str, Settings]) -> Json:
+    """The settings that all hosts share; what differs stands with each host."""
+    everyone = list(settings_by_host.values())
+    return {
+        name: value
+        for name, value in everyone[0].values.items()
+        if name not in NOT_OF_A_RUN and all(each.values[name] == value for each in everyone)
+    }
+
+
+def _point(
+    point_id: str,
+    workload: Workload,
+    count: int,
+    offset_s: float,
+    seed: int,
+    settings_by_host: Mapping[str, Settings],
+) -> Json:
+    first = next(iter(settings_by_host.values()))
+    interval_ms = log_interval_ms(first.runtime_s)
+    jobs, targets = {}, {}
+    for host, settings in settings_by_host.items():
+        driven = _targets(point_id, seed, host, settings.volumes[:count])
+        try:
+            # the agent's directory for fio's interval logs of a point
+            prefix = f"points/{point_id}.logs/fio"
+            jobs[host] = render_job(workload, driven, first.runtime_s, first.ramp_s, interval_ms, prefix)
+        except JobError as error:
+            raise SettingsError([f"host {host}: {error}"]) from error
+        targets[host] = [target.name for target in driven]
+    return {
+        "id": point_id,
+        "hash": _content_hash(workload, count, settings_by_host),
+        "workload": workload.to_mapping(),
+        "volumes": count,
+        "offset_s": offset_s,
+        "ramp_s": first.ramp_s,
+        "runtime_s": first.runtime_s,
+        "writes": workload.writes,
+        "log_interval_ms": interval_ms,
+        "jobs": jobs,
+        "targets": targets,
+    }
+
+
+def _targets(point_id: str, seed: int, host: str, volumes: Sequence[Json]) -> list[Target]:
+    """fio's sections, each with a seed of its own: no two volumes of a host read or write the same blocks."""
+    used: set[int] = set()
+    targets = []
+    for volume in volumes:
+        number = stable_number(seed, point_id, host, volume["name"])
+        while number in used:
+            number = number % LARGEST_SEED + 1
+        used.add(number)
+        # files are never created by fio, whatever they are: a path that is missing is a fault and not a new file
+        targets.append(Target(volume["name"], volume["path"], number, True, volume["size_bytes"]))
+    return targets
+
+
+def _content_hash(workload: Workload, count: int, settings_by_host: Mapping[str, Settings], repeat: int = 0) -> str:
+    """What determines a measurement, and nothing else: points with the same hash measure the same thing."""
+    content = {
+        "workload": workload.to_mapping(),
+        "volumes": {
+            host: [
+                [volume[key] for key in ("name", "path", "size_bytes", "cap")] for volume in settings.volumes[:count]
+            ]
+            for host, settings in settings_by_host.items()
+        },
+        "durations_s": next([settings.ramp_s, settings.runtime_s] for settings in settings_by_host.values()),
+        "repeat": repeat,
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode("utf-8", "surrogateescape")).hexdigest()[:16]

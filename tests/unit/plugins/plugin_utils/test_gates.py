@@ -1,0 +1,112 @@
+"""Each gate passes what is right and stops what is wrong."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.hostmax.storage.plugins.plugin_utils import gates, merge
+
+from .samples_example import direction, planned, sample, volume
+
+# 32 outstanding at 3,200 IOPS take 10 ms by Little's law
+FULL_QUEUE = {"a": volume(read=direction(3200, 10_000_000))}
+
+
+def context(samples, point=None, hosts=None):
+    point = point or planned()
+    return gates.Context(point, merge.merge_point(point, samples), samples, hosts or {"h1": {"memory_bytes": 2**30}})
+
+
+def outcome(samples, **more):
+    judged = gates.judge_point(context(samples, **more))
+    return judged, {gate["name"]: gate for gate in judged["gates"]}
+
+
+def test_a_right_point_is_counted():
+    judged, found = outcome({"h1": sample(FULL_QUEUE)})
+    assert judged["status"] == "ok"
+    assert judged["counted"]
+    assert {name for name, gate in found.items() if gate["passed"] is False} == set()
+
+
+def test_a_fault_of_fio_stops_the_point_and_is_told():
+    judged, found = outcome({"h1": sample(FULL_QUEUE, status="failed", faults=["fio was killed by signal 9"])})
+    assert not judged["counted"]
+    assert judged["status"] == "invalid"
+    assert "killed by signal 9" in found["errors"]["text"]
+
+
+def test_a_missing_host_stops_the_point():
+    judged, found = outcome({"h1": sample(FULL_QUEUE)}, point=planned(hosts=("h1", "h2")))
+    assert not judged["counted"]
+    assert found["hosts"]["text"] == "not measured by h2"
+
+
+def test_a_point_nobody_measured_is_missing():
+    judged, _found = outcome({})
+    assert judged["status"] == "missing"
+    assert not judged["counted"]
+
+
+def test_too_short_a_runtime_stops_the_point():
+    short = {"a": volume(read=direction(3200, 10_000_000, runtime_s=9.4))}
+    assert outcome({"h1": sample(short)})[1]["runtime"]["passed"] is False
+
+
+def test_a_queue_that_was_not_kept_full_is_found_by_littles_law():
+    half_empty = {"a": volume(read=direction(1600, 10_000_000))}
+    gate = outcome({"h1": sample(half_empty)})[1]["littles_law"]
+    assert gate["passed"] is False
+    assert gate["measured"] == pytest.approx(0.5)
+
+
+def test_littles_law_says_nothing_about_a_limited_rate():
+    slow = {"a": volume(read=direction(100, 1_000_000))}
+    assert outcome({"h1": sample(slow)}, point=planned(rate_iops=100))[1]["littles_law"]["passed"] is None
+
+
+def test_hosts_that_hardly_ran_together_are_found():
+    early = sample(FULL_QUEUE, window={"start_s": 100.0, "end_s": 110.0})
+    late = sample(FULL_QUEUE, window={"start_s": 103.0, "end_s": 113.0})
+    found = outcome({"h1": early, "h2": late}, point=planned(hosts=("h1", "h2")))[1]
+    assert found["overlap"]["passed"] is False
+
+
+def steady(values):
+    series = {"interval_s": 1.0, "iops": values}
+    return outcome({"h1": sample(FULL_QUEUE, series=series)})
+
+
+def test_a_level_that_holds_for_a_minute_is_steady():
+    judged, found = steady([3200.0 + (k % 3) for k in range(60)])
+    assert found["steady"]["passed"] is True
+    assert judged["counted"]
+
+
+def test_a_burst_at_the_start_is_unsteady_and_not_counted():
+    judged, found = steady([38000.0] * 15 + [5000.0] * 45)
+    assert found["steady"]["passed"] is False
+    assert judged["status"] == "unsteady"
+    assert not judged["counted"]
+
+
+def test_a_slow_drift_is_unsteady():
+    assert steady([3200.0 * (1 - 0.15 * k / 60) for k in range(60)])[1]["steady"]["passed"] is False
+
+
+def test_bursts_that_fit_between_the_five_windows_are_found_by_the_quarters():
+    values = ([4000.0] * 15 + [2800.0] * 15) * 2
+    spread, excursion, ratio = gates.steadiness(values)
+    assert ratio > gates.MAX_QUARTER_RATIO
+    assert steady(values)[1]["steady"]["passed"] is False
+    assert excursion < spread
+
+
+def test_a_short_run_is_not_called_steady():
+    gate = steady([3200.0] * 10)[1]["steady"]
+    assert gate["passed"] is None
+    assert "50 s" in gate["text"]
+
+
+def test_a_buffered_working_set_that_fits_memory_is_stopped():
+    point = planned(direct=False, working_set_bytes=2**20)
+    assert outcome({"h1": sample(FULL_QUEUE)}, point=point)[1]["working_set"]["passed"] is False

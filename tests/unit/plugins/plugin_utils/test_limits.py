@@ -1,0 +1,76 @@
+"""What held a point back is named with its evidence."""
+
+from __future__ import annotations
+
+from ansible_collections.hostmax.storage.plugins.plugin_utils import limits, merge
+
+from .samples_example import direction, planned, sample, volume
+
+CAP = {"iops": 3000, "bytes_per_s": 24_576_000}
+FREE = {"busy": 0.30, "busiest_cpu": 0.4, "user": 0.1, "system": 0.2, "iowait": 0.0, "steal": 0.0}
+FULL = {"busy": 0.99, "busiest_cpu": 1.0, "user": 0.2, "system": 0.79, "iowait": 0.0, "steal": 0.0}
+
+
+def find(volumes, cpu=FREE, cap=CAP, lightest=None, block=4096):
+    plan = planned(len(volumes), block_size_bytes=block)
+    point = merge.merge_point(plan, {"h1": sample(volumes, cpu=cpu)})
+    hosts = {"h1": {"cpus": 2, "volumes": [{"name": name, "cap": cap} for name in volumes]}}
+    first = merge.merge_point(plan, {"h1": sample(lightest)}) if lightest else None
+    return limits.find_limit(limits.Context(point, plan["workload"], hosts, first))
+
+
+def test_volumes_at_their_iops_cap_are_held_back_by_it():
+    limit = find({"a": volume(read=direction(2995, 10_000_000)), "b": volume(read=direction(3003, 10_000_000))})
+    assert limit["kind"] == "service_cap"
+    assert "IOPS cap (3,000 IOPS a volume)" in limit["text"]
+    assert "all 2 volumes" in limit["evidence"][0]
+
+
+def test_large_blocks_are_held_back_by_the_bandwidth_cap():
+    block = 256 * 1024
+    limit = find({"a": volume(read=direction(24_500_000 / block, 10_000_000, block=block))}, block=block)
+    assert limit["kind"] == "service_cap"
+    assert "bandwidth cap" in limit["text"]
+
+
+def test_a_cap_holds_for_each_direction_by_itself():
+    half = {"a": volume(read=direction(1500, 10_000_000), write=direction(1500, 10_000_000))}
+    assert find(half)["kind"] != "service_cap"
+
+
+def test_one_volume_below_its_cap_means_the_cap_is_not_the_limit():
+    uneven = {"a": volume(read=direction(3000, 10_000_000)), "b": volume(read=direction(1000, 30_000_000))}
+    assert find(uneven)["kind"] != "service_cap"
+
+
+def test_full_cpus_are_the_limit_below_the_cap():
+    limit = find({"a": volume(read=direction(2000, 16_000_000))}, cpu=FULL)
+    assert limit["kind"] == "client_cpu"
+    assert "99% of 2 CPUs busy" in limit["evidence"][0]
+
+
+def test_a_job_that_uses_up_its_one_cpu_is_the_limit_although_others_are_free():
+    limit = find({"a": volume(read=direction(2000, 16_000_000), usr=0.30, sys=0.69)})
+    assert limit["kind"] == "client_cpu"
+    assert "99% of one CPU" in limit["evidence"][0]
+
+
+def test_unloaded_latency_below_the_cap_means_too_few_ios_were_offered():
+    light = {"a": volume(read=direction(1600, 20_000_000))}
+    limit = find(light, lightest=light)
+    assert limit["kind"] == "queue_depth"
+    assert "1,600 IOPS a volume by Little's law" in limit["evidence"][0]
+    assert "60 outstanding would be needed for the cap of 3,000 IOPS" in limit["evidence"][1]
+
+
+def test_latency_that_grew_with_load_is_not_blamed_on_the_depth():
+    loaded = {"a": volume(read=direction(1000, 32_000_000))}
+    light = {"a": volume(read=direction(1600, 20_000_000))}
+    limit = find(loaded, lightest=light)
+    assert limit["kind"] == "unknown"
+    assert limit["evidence"]
+
+
+def test_nothing_measured_has_no_limit():
+    plan = planned()
+    assert limits.find_limit(limits.Context(merge.merge_point(plan, {}), plan["workload"], {}, None)) is None
