@@ -223,10 +223,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         return min(LONGEST_SLEEP_S, max(RETRY_S, due_s - time.time()))
 
     def _show(self, event: dict[str, Any], point: dict[str, Any], number: int, left_s: float) -> None:
-        total = len(self._run.plan["points"])
+        total, count = len(self._run.plan["points"]), point["volumes"]
         title = Workload.from_mapping(point["workload"]).title
         where = f"{self._name}: " if len(self._run.plan["hosts"]) > 1 else ""
-        head = f"{where}[{number:>{len(str(total))}}/{total}] {point['volumes']:>2} volumes  {title}"
+        head = f"{where}[{number:>{len(str(total))}}/{total}] {count:>2} volume{'s' if count > 1 else ' '}  {title}"
         if event["status"] != "measured":
             figures = "NOT COUNTED: " + "; ".join(event["faults"])
         else:

@@ -31,6 +31,7 @@ from ansible_collections.hostmax.storage.plugins.module_utils import (
     fio_tool,
     guard,
     host_state,
+    journal,
     restore,
     thin_volumes,
 )
@@ -198,8 +199,11 @@ class Agent:
 
     def put_back(self) -> None:
         """Restore the host from the journal; what cannot be put back is said and left to the next restore."""
-        result = restore.open_journal(self.plan["run_id"]).restore(thin_volumes.HANDLERS)
-        self.say("restored", left=result["left"])
+        try:
+            left = restore.open_journal(self.plan["run_id"]).restore(thin_volumes.HANDLERS)["left"]
+        except journal.JournalError as exc:
+            left = [{"what": "journal", "why": str(exc)}]
+        self.say("restored", left=left)
 
 
 def measuring_runs(own_run_id: str) -> List[str]:

@@ -42,7 +42,10 @@ _FIGURE_KEYS = ("name", "iops", "bytes_per_s", "source", "date", "tolerance", "w
 
 @dataclass(frozen=True)
 class Expectation:
-    """One figure to be reached, with where it comes from; `kind` is thin_cap, profile or figure, `parts` the limits it is the smallest of."""
+    """One figure to be reached, with where it comes from; `parts` are the limits it is the smallest of.
+
+    `kind` says who expects it: thin_cap, profile, or figure where the user gave it.
+    """
 
     name: str
     value: float

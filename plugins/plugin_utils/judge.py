@@ -14,6 +14,7 @@ from typing import Any
 from ansible_collections.hostmax.storage.plugins.module_utils.units import format_count, format_rate
 from ansible_collections.hostmax.storage.plugins.plugin_utils.expectations import (
     Expectation,
+    ExpectationError,
     published_references,
     resolve_expectations,
 )
@@ -45,7 +46,13 @@ def judge(plan: Mapping[str, Any], hosts: Mapping[str, Json], points: Sequence[J
         workload = by_id[ladder["rungs"][0]["point"]]["workload"]
         most = max(rung["volumes"] for rung in ladder["rungs"])
         setting = plan["settings"].get("hostmax_expect")
-        for expectation in resolve_expectations(setting, volumes, workload, most, ladder["unit"]):
+        try:
+            expectations = resolve_expectations(setting, volumes, workload, most, ladder["unit"])
+        except ExpectationError as exc:
+            # a host that was never reached has volumes of unknown size
+            judged.warnings.append(f"{ladder['workload']} was not judged: {exc}.")
+            continue
+        for expectation in expectations:
             judged.verdicts.append(verdict(expectation, ladder, by_id))
             judged.warnings += _suspicions(expectation, ladder)
         judged.references += _references(volumes, workload, ladder, by_id)
@@ -102,8 +109,16 @@ def _references(volumes: Mapping[str, Any], workload: Json, ladder: Json, points
     for rung in ladder["rungs"]:
         total = points[rung["point"]]["total"] if points[rung["point"]]["counted"] else None
         for seen in published_references(volumes, workload, rung["volumes"]):
+            if _capped_below(volumes, rung["volumes"], seen):
+                continue
             measured = total[seen["unit"]] if total else None
             reference = {key: seen[key] for key in ("name", "value", "unit", "source", "date")}
             ratio = measured / seen["value"] if measured is not None else None
             found.append({**reference, "measured": measured, "ratio": ratio})
     return found
+
+
+def _capped_below(volumes: Mapping[str, Sequence[Json]], count: int, seen: Json) -> bool:
+    """Whether a known cap of the volumes rules the published figure out, so that comparing would say nothing."""
+    caps = [(volume.get("cap") or {}).get(seen["unit"]) for each in volumes.values() for volume in each[:count]]
+    return None not in caps and sum(caps) < seen["value"]

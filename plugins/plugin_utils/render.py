@@ -31,10 +31,26 @@ class RenderError(ValueError):
 def render_json(results: dict[str, Any]) -> str:
     """The results as JSON: keys sorted, one line for each entry of a list, so that runs can be compared by lines."""
     try:
-        return "{\n" + ",\n".join(f"{json.dumps(key)}: {_lines(results[key])}" for key in sorted(results)) + "\n}\n"
+        return _document(results)
+    except ValueError:
+        results = {**results, "points": [_with_finite_gates(point) for point in results["points"]]}
+    try:
+        return _document(results)
     except ValueError as exc:
         place = next(_not_finite(results, "results"), "one of them")
         raise RenderError(f"The results cannot be reported: {place} is not a finite number.") from exc
+
+
+def _document(results: dict[str, Any]) -> str:
+    return "{\n" + ",\n".join(f"{json.dumps(key)}: {_lines(results[key])}" for key in sorted(results)) + "\n}\n"
+
+
+def _with_finite_gates(point: dict[str, Any]) -> dict[str, Any]:
+    """A gate may find an infinite ratio (a volume that stood still); JSON has no such number, its text says it."""
+    gates = [
+        {key: None if any(_not_finite(value, key)) else value for key, value in gate.items()} for gate in point["gates"]
+    ]
+    return {**point, "gates": gates}
 
 
 def _lines(value: Any) -> str:

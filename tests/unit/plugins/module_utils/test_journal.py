@@ -202,6 +202,22 @@ def test_a_full_disk_refuses_a_record_in_one_sentence_and_leaves_a_readable_jour
     assert [entry.key for entry in Journal(path).entries()] == ["a", "c"]
 
 
+def test_what_a_failed_sync_left_behind_does_not_damage_the_next_line(path, monkeypatch):
+    Journal(path).record("thing", key="a")
+
+    def broken(fd):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    book = Journal(path)
+    with book.held():
+        with pytest.raises(JournalError, match="Input/output error"):
+            book.record("thing", key="long" * 50)
+        monkeypatch.undo()
+        book.record("thing", key="b")
+    assert [entry.key for entry in Journal(path).entries()] == ["a", "b"]
+
+
 def _full_journal(path):
     book = Journal(path)
     for key in ("a", "ü", "c"):

@@ -128,7 +128,7 @@ def test_a_figure_for_another_workload_is_not_expected_of_this_one():
 def test_several_expectations_are_resolved_in_order():
     setting = ["thin_cap", {"iops": 1}, "oci_block_volume"]
     found = resolve_expectations(setting, {"h": volumes(1, cap=SMALL)}, workload(), 1)
-    assert [each.value for each in found] == [3_000, 1, 25_000]
+    assert [(each.kind, each.value) for each in found] == [("thin_cap", 3_000), ("figure", 1), ("profile", 25_000)]
 
 
 def test_a_profile_needs_the_size_of_every_volume():

@@ -43,9 +43,16 @@ def test_every_file_is_utf_8_whatever_the_names(tmp_path):
 def test_a_number_that_is_not_finite_is_named_and_nothing_is_written(tmp_path):
     results = examples.example(rungs=(1, 2))
     results["points"][1]["total"]["iops"] = float("nan")
-    with pytest.raises(render.RenderError, match=r"results\.points\[1\]\.total\.iops is not a finite number"):
+    with pytest.raises(render.RenderError, match=r"results\.points\[1\]\.read\.iops is not a finite number"):
         render.render_all(results, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_infinite_gate_of_a_volume_that_stood_still_does_not_cost_the_report(tmp_path):
+    results = examples.invalid_gate()
+    results["points"][-1]["gates"][-1]["measured"] = float("inf")
+    path = render.render_all(results, tmp_path)["results.json"]
+    assert json.loads(path.read_text(encoding="utf-8"))["points"][-1]["gates"][-1]["measured"] is None
 
 
 def test_another_schema_is_refused_in_one_sentence(tmp_path):

@@ -84,7 +84,7 @@ def test_results_that_cannot_be_written_are_refused_before_anything_is_made(tmp_
 
 
 def test_less_than_fifty_mebibytes_are_too_few(tmp_path, monkeypatch):
-    usage = collections.namedtuple("Usage", "total used free")  # noqa: PYI024
+    usage = collections.namedtuple("Usage", "total used free")
     monkeypatch.setattr(run_directory.shutil, "disk_usage", lambda path: usage(0, 0, 49 * 1024**2))
     assert refusal(lambda: create_run(str(tmp_path), RUN_ID, PLAN)) == (
         f"hostmax_results {tmp_path}: only 49 MiB are free and a run needs 50 MiB; make room or name another directory."

@@ -165,15 +165,20 @@ values = st.recursive(
 
 @given(st.sampled_from(sorted(argument_specs.known_settings())), values)
 def test_any_value_is_taken_or_refused_in_a_sentence_that_names_host_and_setting(name, value):
+    sentences = ()
     try:
         host_settings({"inventory_hostname": "db1", "hostmax_thin_count": 1, name: value})
     except SettingsError as error:
-        assert all(each.startswith("host db1: ") and each.endswith((".", "?")) for each in error.sentences)
+        sentences = error.sentences
+    assert all(each.startswith("host db1: ") and each.endswith((".", "?")) for each in sentences)
 
 
 # -- bad input ------------------------------------------------------------------------------------------------------
 
-NO_VOLUME = "host db1: hostmax_volumes names no volume; name its raw volumes, or set hostmax_thin_count to make thin volumes on it."
+NO_VOLUME = (
+    "host db1: hostmax_volumes names no volume; name its raw volumes,"
+    " or set hostmax_thin_count to make thin volumes on it."
+)
 REFUSED = {
     "a misspelled setting": (
         {"hostmax_runtime": 5},
@@ -257,7 +262,8 @@ REFUSED = {
     ),
     "a choice that is none": (
         {"hostmax_fail_on": "failed"},
-        "host db1: hostmax_fail_on is 'failed', did you mean fail? it must be any of fail, inconclusive, invalid, never.",
+        "host db1: hostmax_fail_on is 'failed', did you mean fail?"
+        " it must be any of fail, inconclusive, invalid, never.",
     ),
     "a count of no volumes": (
         {"hostmax_volume_counts": [0, 1]},
