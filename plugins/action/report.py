@@ -43,7 +43,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 return {**result, **self._show(run, args["fail_on"])}
             if not self._task.check_mode:
                 render.render_all(results.build(run), run.path)
-        except (run_directory.RunDirectoryError, OSError) as exc:
+        except (run_directory.RunDirectoryError, render.RenderError, OSError) as exc:
             raise AnsibleActionFail(str(exc)) from exc
         return {**result, "changed": False, "directory": str(run.path), "report": str(run.path / "report.html")}
 

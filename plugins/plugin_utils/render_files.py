@@ -8,6 +8,7 @@ Must not know: where they are written, or how a figure was measured.
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import operator
 import re
@@ -81,6 +82,7 @@ def _directions(start: str, directions: dict[str, Any]) -> Iterator[str]:
             yield f"{start},{way},{','.join(map(str, numbers))}"
 
 
+@functools.lru_cache(maxsize=4096)
 def _quoted(*cells: Any) -> str:
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="").writerow([_cell(cell) for cell in cells])

@@ -208,8 +208,9 @@ def _judged(results: dict[str, Any], items: int) -> list[str]:
 
 def _verdict(verdict: dict[str, Any]) -> _Compared:
     name = f"  {SIGNS[verdict['status']]} {clean(verdict['name'])}"
-    words = f"{STATUS_WORDS[verdict['status']]} {against(verdict)}".rstrip()
     note = clean(verdict["reason"]) if verdict["status"] in ("inconclusive", "invalid") else ""
+    compared = against(verdict).partition(" (")[0] if note else against(verdict)
+    words = f"{STATUS_WORDS[verdict['status']]} {compared}".rstrip()
     return _Compared(name, _bare(verdict, "measured"), _bare(verdict, "expected"), words, note)
 
 

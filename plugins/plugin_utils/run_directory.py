@@ -204,10 +204,6 @@ class RunDirectory:
                 faults.append(f"samples.jsonl: line {number} {why}; its sample was left out.")
         return samples, faults
 
-    def write_results(self, document: Json) -> None:
-        """Write results.json."""
-        write_json_atomic(self.path / "results.json", document)
-
     def read_results(self) -> Json:
         """results.json."""
         path = self.path / "results.json"

@@ -132,7 +132,7 @@ def test_a_plan_that_is_not_whole_is_refused(run, text, sentence):
 
 def test_a_run_without_results_asks_for_its_report(run):
     assert refusal(run.read_results) == f"{run.path} has no results.json; make its report first."
-    run.write_results({"schema": "x"})
+    (run.path / "results.json").write_text('{"schema": "x"}')
     assert run.read_results() == {"schema": "x"}
 
 
