@@ -23,7 +23,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 VOLUMES = 4
 
 
-def run_collection(results: pathlib.Path, counts: list[int], runtime_s: int, ramp_s: int, workloads: list) -> tuple[float, dict]:
+def run_collection(
+    results: pathlib.Path, counts: list[int], runtime_s: int, ramp_s: int, workloads: list
+) -> tuple[float, dict]:
     """Wall time of one host_max run, and its results.json."""
     settings = {
         "hostmax_results": str(results),
@@ -70,7 +72,9 @@ class ByHand:
     def loop(self, jobs: list[str]) -> tuple[float, list[float]]:
         """Wall time of a shell loop over the jobs, and the IOPS of each."""
         for number, job in enumerate(jobs):
-            plain = [line for line in job.splitlines() if not line.startswith(("write_iops_log", "log_", "iopsavg", "bwavg"))]
+            plain = [
+                line for line in job.splitlines() if not line.startswith(("write_iops_log", "log_", "iopsavg", "bwavg"))
+            ]
             (self.directory / f"{number:03}.fio").write_text("\n".join(plain) + "\n")
         script = "for job in *.fio; do fio --readonly --eta=never --output-format=json+ --output=$job.json $job; done"
         begun_s = time.monotonic()
@@ -91,15 +95,16 @@ def jobs_of(results: dict) -> list[str]:
 def wall_beyond(label: str, points: int, runtime_s: int, work: pathlib.Path) -> None:
     """Print what a plan of ``points`` points costs beyond the time fio was asked to run."""
     workloads = [
-        {"name": f"w{k}", "rw": "randread", "block_size_bytes": 4096, "io_depth": 8, "num_jobs": 1} for k in range(points)
+        {"name": f"w{k}", "rw": "randread", "block_size_bytes": 4096, "io_depth": 8, "num_jobs": 1}
+        for k in range(points)
     ]
     wall_s, results = run_collection(work / "results", [1], runtime_s, 0, workloads)
     with tempfile.TemporaryDirectory(dir=work) as directory, ByHand(pathlib.Path(directory)) as hand:
         hand_s, _rates = hand.loop(jobs_of(results))
     asked_s = points * runtime_s
-    print(f"{label}: {points} point(s) of {runtime_s} s")
-    print(f"  through the collection {wall_s - asked_s:6.2f} s beyond fio's runtimes, {(wall_s - asked_s) / points:5.2f} s a point")
-    print(f"  fio in a shell loop    {hand_s - asked_s:6.2f} s beyond fio's runtimes, {(hand_s - asked_s) / points:5.2f} s a point")
+    print(f"{label}: {points} point(s) of {runtime_s} s; wall time beyond fio's runtimes")
+    for way, seconds in (("through the collection", wall_s - asked_s), ("fio in a shell loop", hand_s - asked_s)):
+        print(f"  {way:<22} {seconds:6.2f} s, {seconds / points:5.2f} s a point")
 
 
 def load_ratio(pairs: int, runtime_s: int, work: pathlib.Path) -> None:
@@ -111,7 +116,9 @@ def load_ratio(pairs: int, runtime_s: int, work: pathlib.Path) -> None:
             through = results["points"][0]["total"]["iops"]
             _hand_s, rates = hand.loop(jobs_of(results))
             ratios.append(through / rates[0])
-            print(f"  pair: {through:9,.0f} IOPS through the collection, {rates[0]:9,.0f} by hand, ratio {ratios[-1]:.3f}")
+            print(
+                f"  pair: {through:9,.0f} IOPS through the collection, {rates[0]:9,.0f} by hand, ratio {ratios[-1]:.3f}"
+            )
     print(f"load of the harness: median ratio {statistics.median(ratios):.3f} of {pairs} pairs (budget 0.99)")
 
 

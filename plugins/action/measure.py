@@ -31,12 +31,14 @@ READY_WAIT_S = 900.0
 # the agent's own deadline ends it; this is how long we look for it beyond the plan's end
 PATIENCE_S = 120.0
 FIO_START_S = 0.35
+# T0 is this far ahead, so that every host can be told before
+LEAD_S, LEAD_PER_HOST_S = 0.1, 0.15
 CLOCK_EXCHANGES = 3
 LONGEST_SLEEP_S = 10.0
-RETRY_S = 0.25
+RETRY_S = 0.1
 
 
-class Interrupted(Exception):
+class InterruptedRunError(Exception):
     """Somebody pressed Ctrl-C or ended the controller."""
 
 
@@ -65,7 +67,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         previous = {number: signal.signal(number, self._interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             result.update(handle(args))
-        except Interrupted:
+        except InterruptedRunError:
             self._clean_after_interrupt()
             raise
         finally:
@@ -112,7 +114,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _agree(self, _args: dict[str, Any]) -> dict[str, Any]:
         """T0 on the controller's clock, far enough ahead for every host to be told."""
         hosts = len(self._run.plan["hosts"])
-        return {"changed": False, "t0": time.time() + 0.2 + 0.15 * hosts}
+        return {"changed": False, "t0": time.time() + LEAD_S + LEAD_PER_HOST_S * hosts}
 
     def _go(self, args: dict[str, Any]) -> dict[str, Any]:
         """Tell the agent T0 on its own clock."""
@@ -155,13 +157,17 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 
     def _recall(self) -> dict[str, Any]:
         facts = self._run.read_facts(self._name)
+        if facts is None:
+            raise AnsibleActionFail(f"{self._name}: the agent was not started; run the phase start first.")
         self._work_dir, self._pid = facts["work_dir"], facts["pid"]
         return facts
 
     def _progress(self, skip: int, give_up_s: float) -> tuple[list[dict[str, Any]], bool]:
         """Events after the first ``skip``, and whether the agent is alive; waits out a lost connection."""
         path = shlex.quote(os.path.join(self._work_dir, "progress.jsonl"))
-        command = f"tail -n +{skip + 1} {path} 2>/dev/null; grep -qs '^State:.[^Z]' /proc/{self._pid}/status && echo alive"
+        command = (
+            f"tail -n +{skip + 1} {path} 2>/dev/null; grep -qs '^State:.[^Z]' /proc/{self._pid}/status && echo alive"
+        )
         while True:
             try:
                 answer = self._low_level_execute_command(command)
@@ -183,7 +189,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 return events[0]
             if not alive:
                 break
-            time.sleep(RETRY_S / 5)
+            time.sleep(RETRY_S / 2)
         return {"event": "failed", "reason": "the agent ended before it was ready, or did not get ready in time"}
 
     def _clock(self) -> tuple[float, float]:
@@ -207,7 +213,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         base = shlex.quote(os.path.join(self._work_dir, "points", point_id))
         answer = self._low_level_execute_command(f"cat {base}.sample.json && echo && base64 {base}.json.gz")
         if answer["rc"] != 0:
-            raise AnsibleActionFail(f"{self._name}: the sample of {point_id} could not be read: {answer['stderr'].strip()}")
+            raise AnsibleActionFail(
+                f"{self._name}: the sample of {point_id} could not be read: {answer['stderr'].strip()}"
+            )
         line, _newline, encoded = answer["stdout"].partition("\n")
         self._run.add_sample(self._name, json.loads(line), base64.b64decode(encoded))
 
@@ -220,7 +228,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             return RETRY_S
         point = points[measured]
         due_s = t0 + point["offset_s"] + point["ramp_s"] + point["runtime_s"] + FIO_START_S
-        return min(LONGEST_SLEEP_S, max(RETRY_S, due_s - time.time()))
+        return float(min(LONGEST_SLEEP_S, max(RETRY_S, due_s - time.time())))
 
     def _show(self, event: dict[str, Any], point: dict[str, Any], number: int, left_s: float) -> None:
         total, count = len(self._run.plan["points"]), point["volumes"]
@@ -246,7 +254,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _interrupt(self, _number: int, _frame: Any) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
-        raise Interrupted
+        raise InterruptedRunError
 
     def _clean_after_interrupt(self) -> None:
         """A cancelled controller runs no always: section, so the host is put back from here."""
@@ -256,4 +264,3 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             module_args={"run_id": self._run.run_id},
             task_vars=self._task_vars,
         )
-

@@ -13,7 +13,13 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible_collections.hostmax.storage.plugins.plugin_utils import exit_policy, render, render_text, results, run_directory
+from ansible_collections.hostmax.storage.plugins.plugin_utils import (
+    exit_policy,
+    render,
+    render_text,
+    results,
+    run_directory,
+)
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]

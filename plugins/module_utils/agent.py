@@ -10,6 +10,7 @@ Files in the work directory, which are the whole protocol:
   journal.json    the host's journal as it was before the first point  written by the agent
   go.json         {"t0": seconds since the epoch on this host}       written by the controller
   progress.jsonl  ready | failed | point | ended | restored          appended by the agent
+  claimed         the results are home, put the host back and go     written by the controller
   points/ID.json.gz, points/ID.sample.json                           written by the agent
 """
 
@@ -23,7 +24,7 @@ import signal
 import sys
 import time
 import traceback
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable
 
 from ansible_collections.hostmax.storage.plugins.module_utils import (
     fio_output,
@@ -32,6 +33,7 @@ from ansible_collections.hostmax.storage.plugins.module_utils import (
     guard,
     host_state,
     journal,
+    progress,
     restore,
     thin_volumes,
 )
@@ -47,7 +49,7 @@ class AgentError(Exception):
     """Why this host cannot measure; one sentence."""
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """Somebody asked this run to end, or its deadline passed."""
 
 
@@ -65,20 +67,17 @@ class Agent:
     runtime_s, reads, writes, engine, num_jobs, log_interval_ms, volumes, job).
     """
 
-    def __init__(self, work_dir: str, plan: Dict[str, Any]) -> None:
+    def __init__(self, work_dir: str, plan: dict[str, Any]) -> None:
         self.work_dir = work_dir
         self.plan = plan
-        self.stop_reason: Optional[str] = None
-        self._progress = os.path.join(work_dir, "progress.jsonl")
+        self.stop_reason: str | None = None
         self._volumes = {volume["name"]: volume for volume in plan["volumes"]}
-        self._engines: Dict[str, Tuple[str, Optional[str]]] = {}
+        self._engines: dict[str, tuple[str, str | None]] = {}
         self._held: Any = None
 
     def say(self, event: str, **facts: Any) -> None:
         """Append one event to the progress file."""
-        line = json.dumps(dict(facts, event=event, time_s=time.time()))
-        with open(self._progress, "a", encoding="utf-8") as handle:
-            handle.write(line + "\n")
+        progress.say(self.work_dir, event, **facts)
 
     def stop(self, reason: str) -> None:
         """Ask the agent to end at the next moment it looks."""
@@ -97,14 +96,17 @@ class Agent:
                 host = self._get_ready(held)
                 self._measure_all(host, self._wait_for_go())
             self.say("ended")
-            self._wait(lambda: False, UNCLAIMED_S)
+            self._wait(self._claimed, UNCLAIMED_S)
         except (AgentError, guard.GuardError) as exc:
             self.say("failed", reason=str(exc))
-            self._wait(lambda: False, UNCLAIMED_S)
-        except Stopped as exc:
+            self._wait(self._claimed, UNCLAIMED_S)
+        except StoppedError as exc:
             self.say("failed", reason=str(exc))
         except OSError as exc:
-            self.say("failed", reason="{0}: {1}".format(exc.filename or self.work_dir, exc.strerror))
+            self.say("failed", reason=f"{exc.filename or self.work_dir}: {exc.strerror}")
+
+    def _claimed(self) -> bool:
+        return os.path.exists(os.path.join(self.work_dir, "claimed"))
 
     def _wait(self, done: Callable[[], bool], limit_s: float) -> bool:
         """Wait until ``done()`` or the limit; False when the limit or a stop came first."""
@@ -118,7 +120,7 @@ class Agent:
     def _get_ready(self, held: contextlib.ExitStack) -> fio_run.Host:
         fio = fio_tool.find_fio()
         if fio is None:
-            raise AgentError("fio is not installed; install fio {0}.{1} or newer.".format(*fio_tool.MINIMUM))
+            raise AgentError("fio is not installed; install fio {}.{} or newer.".format(*fio_tool.MINIMUM))
         version = fio_tool.read_version(fio, host_state.run_command)
         fault = fio_tool.version_fault(version)
         if fault:
@@ -152,11 +154,11 @@ class Agent:
                     raise AgentError(str(exc)) from exc
                 self._engines[wanted] = (used, note)
             if self._engines[wanted][0] == "libaio" and not point["direct"]:
-                raise AgentError("{0} libaio is synchronous without direct I/O: set direct.".format(note))
+                raise AgentError(f"{note} libaio is synchronous without direct I/O: set direct.")
 
-    def _judge(self, names: List[str], writes: bool) -> List[Dict[str, Any]]:
+    def _judge(self, names: list[str], writes: bool) -> list[dict[str, Any]]:
         """The guard's word on these volumes; one refusal ends the run on this host."""
-        verdicts: List[Dict[str, Any]] = guard.judge_volumes(
+        verdicts: list[dict[str, Any]] = guard.judge_volumes(
             [self._volumes[name] for name in names],
             writes=writes,
             own_files=self.plan["own_files"],
@@ -172,7 +174,7 @@ class Agent:
     def _wait_for_go(self) -> float:
         path = os.path.join(self.work_dir, "go.json")
         if not self._wait(lambda: os.path.exists(path), GO_WAIT_S):
-            raise Stopped(self.stop_reason or "no start was given within {0:.0f} s".format(GO_WAIT_S))
+            raise StoppedError(self.stop_reason or f"no start was given within {GO_WAIT_S:.0f} s")
         with open(path, encoding="utf-8") as handle:
             return float(json.load(handle)["t0"])
 
@@ -181,12 +183,12 @@ class Agent:
             due_s = t0 + point["offset_s"]
             self._wait(lambda due_s=due_s: time.time() >= due_s, max(0.0, due_s - time.time()) + 1.0)  # type: ignore[misc]
             if self.stopping():
-                raise Stopped(self.stop_reason)
+                raise StoppedError(self.stop_reason)
             self._measure_one(host, point, due_s)
 
-    def _measure_one(self, host: fio_run.Host, point: Dict[str, Any], due_s: float) -> None:
+    def _measure_one(self, host: fio_run.Host, point: dict[str, Any], due_s: float) -> None:
         engine, note = self._engines[point["engine"]]
-        point = dict(point, job=point["job"].replace("\nioengine=io_uring\n", "\nioengine={0}\n".format(engine)))
+        point = dict(point, job=point["job"].replace("\nioengine=io_uring\n", f"\nioengine={engine}\n"))
         if point["writes"]:
             self._judge(point["volumes"], writes=True)
         sample = fio_run.measure(host, point, self.stopping)
@@ -195,42 +197,24 @@ class Agent:
         write_json(path, fio_output.pack_sample(sample))
         self.say("point", id=point["id"], status=sample["status"], faults=sample["faults"][:3], **headline(sample))
         if self.stopping():
-            raise Stopped(self.stop_reason)
+            raise StoppedError(self.stop_reason)
 
     def put_back(self) -> None:
-        """Restore the host from the journal; what cannot be put back is said and left to the next restore."""
+        """Restore the host from the journal, and leave no file where that succeeded and the results were claimed.
+
+        What cannot be put back is said and left to the next restore.
+        """
         try:
             left = restore.open_journal(self.plan["run_id"]).restore(thin_volumes.HANDLERS)["left"]
         except journal.JournalError as exc:
             left = [{"what": "journal", "why": str(exc)}]
-        self.say("restored", left=left)
+        if self._claimed() and not left:
+            host_state.remove_work_dir(self.plan["run_id"])
+        else:
+            self.say("restored", left=left)
 
 
-def measuring_runs(own_run_id: str) -> List[str]:
-    """Other runs whose agent is alive on this host and has not ended its plan: two runs would measure each other."""
-    return [run_id for run_id in host_state.list_runs() if run_id != own_run_id and is_measuring(run_id)]
-
-
-def is_measuring(run_id: str) -> bool:
-    """Whether this run's agent is alive and still has points to run."""
-    work_dir = host_state.work_dir(run_id)
-    if not host_state.is_alive(host_state.read_agent(run_id)):
-        return False
-    events = read_progress(os.path.join(work_dir, "progress.jsonl"))
-    return not any(event["event"] in ("ended", "failed") for event in events)
-
-
-def read_progress(path: str) -> List[Dict[str, Any]]:
-    """The whole events of a progress file; a line still being written is left out."""
-    try:
-        with open(path, encoding="utf-8") as handle:
-            lines = handle.read().split("\n")[:-1]
-    except OSError:
-        return []
-    return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
-
-
-def headline(sample: Dict[str, Any]) -> Dict[str, Any]:
+def headline(sample: dict[str, Any]) -> dict[str, Any]:
     """The few figures of a sample that a progress line shows: total IOPS, bytes/s and mean latency."""
     parts = [part for volume in sample["volumes"].values() for part in (volume["read"], volume["write"]) if part]
     ios = sum(part["lat_ns"]["n"] for part in parts if part["lat_ns"])
@@ -242,7 +226,7 @@ def headline(sample: Dict[str, Any]) -> Dict[str, Any]:
     }
 
 
-def _serve(work_dir: str, plan: Dict[str, Any]) -> None:
+def _serve(work_dir: str, plan: dict[str, Any]) -> None:
     """The detached process: bounded by SIGALRM at its deadline, stopped by SIGTERM, SIGINT or SIGHUP ignored."""
     agent = Agent(work_dir, plan)
     signal.signal(signal.SIGTERM, lambda *_ignored: agent.stop("the run was stopped"))
@@ -260,7 +244,7 @@ def _serve(work_dir: str, plan: Dict[str, Any]) -> None:
         agent.put_back()
 
 
-def start(work_dir: str, plan: Dict[str, Any]) -> None:
+def start(work_dir: str, plan: dict[str, Any]) -> None:
     """Start the agent as a process of its own (own session, no terminal, no inherited files) and return at once.
 
     fork and not exec: the code is already in memory, so nothing has to be installed on the host or left there.

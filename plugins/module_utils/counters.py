@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, NamedTuple, Sequence
 
 # Columns of a cpu line in /proc/stat (proc(5)); guest time is already part of user.
 CPU_COLUMNS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
@@ -18,23 +18,23 @@ SECTOR_BYTES = 512
 
 
 class Snapshot(NamedTuple):
-    """All counters at one moment: CPU jiffies a CPU (the first row is the sum), and volume counters by (major, minor)."""
+    """All counters at one moment: jiffies of each CPU (the first row is their sum), and volumes by (major, minor)."""
 
     time_s: float
-    cpus: Tuple[Tuple[int, ...], ...]
-    disks: Dict[Tuple[int, int], Tuple[int, ...]]
+    cpus: tuple[tuple[int, ...], ...]
+    disks: dict[tuple[int, int], tuple[int, ...]]
 
 
-def read_cpus(text: str) -> Tuple[Tuple[int, ...], ...]:
+def read_cpus(text: str) -> tuple[tuple[int, ...], ...]:
     """The cpu rows of /proc/stat, the sum first."""
     width = len(CPU_COLUMNS)
     rows = (line.split() for line in text.splitlines() if line.startswith("cpu"))
     return tuple(tuple(int(value) for value in (row[1:] + ["0"] * width)[:width]) for row in rows)
 
 
-def read_disks(text: str, wanted: Sequence[Tuple[int, int]]) -> Dict[Tuple[int, int], Tuple[int, ...]]:
+def read_disks(text: str, wanted: Sequence[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, ...]]:
     """Reads, read sectors, writes, written sectors and busy milliseconds of the wanted devices (/proc/diskstats)."""
-    found = {}
+    found: dict[tuple[int, int], tuple[int, ...]] = {}
     for line in text.splitlines():
         row = line.split()
         if len(row) < 14:
@@ -53,10 +53,10 @@ def _read(path: str) -> str:
 class Sampler:
     """Snapshots at a steady pace; ``tick`` is called by whoever waits for fio and takes one when it is due."""
 
-    def __init__(self, devices: Sequence[Tuple[int, int]], interval_s: float, proc: str = "/proc") -> None:
+    def __init__(self, devices: Sequence[tuple[int, int]], interval_s: float, proc: str = "/proc") -> None:
         self.devices = tuple(devices)
         self.interval_s = interval_s
-        self.snapshots: List[Snapshot] = []
+        self.snapshots: list[Snapshot] = []
         self._proc = proc
         self._due_s = 0.0
 
@@ -69,25 +69,25 @@ class Sampler:
         disks = read_disks(_read(os.path.join(self._proc, "diskstats")), self.devices) if self.devices else {}
         self.snapshots.append(Snapshot(now_s, read_cpus(_read(os.path.join(self._proc, "stat"))), disks))
 
-    def inside(self, start_s: float, end_s: float) -> Optional[Tuple[Snapshot, Snapshot]]:
+    def inside(self, start_s: float, end_s: float) -> tuple[Snapshot, Snapshot] | None:
         """The first and last snapshot inside the window, or None where fewer than two fell into it."""
         within = [shot for shot in self.snapshots if start_s <= shot.time_s <= end_s]
         return (within[0], within[-1]) if len(within) > 1 else None
 
 
-def _share(first: Sequence[int], last: Sequence[int]) -> Dict[str, float]:
+def _share(first: Sequence[int], last: Sequence[int]) -> dict[str, float]:
     """Each column's share of the time between two rows; 0 everywhere when no time passed."""
     passed = [max(0, after - before) for before, after in zip(first, last)]
     total = sum(passed) or 1
     return {name: value / total for name, value in zip(CPU_COLUMNS, passed)}
 
 
-def _busy(share: Dict[str, float]) -> float:
+def _busy(share: dict[str, float]) -> float:
     """Time a CPU was not free to do more: everything but idle and iowait, so that stolen time counts as taken."""
     return sum(value for name, value in share.items() if name not in IDLE_COLUMNS)
 
 
-def cpu_usage(first: Snapshot, last: Snapshot) -> Dict[str, float]:
+def cpu_usage(first: Snapshot, last: Snapshot) -> dict[str, float]:
     """CPU shares (0..1) between two snapshots: all CPUs together, and the busiest single one."""
     total = _share(first.cpus[0], last.cpus[0])
     each = [_busy(_share(before, after)) for before, after in zip(first.cpus[1:], last.cpus[1:])]
@@ -101,7 +101,7 @@ def cpu_usage(first: Snapshot, last: Snapshot) -> Dict[str, float]:
     }
 
 
-def disk_usage(first: Snapshot, last: Snapshot, device: Tuple[int, int]) -> Optional[Dict[str, Any]]:
+def disk_usage(first: Snapshot, last: Snapshot, device: tuple[int, int]) -> dict[str, Any] | None:
     """What the kernel completed on one device between two snapshots: I/Os and bytes a second each way, busy share."""
     if device not in first.disks or device not in last.disks:
         return None

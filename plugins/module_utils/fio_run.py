@@ -7,6 +7,7 @@ It must not know about clocks shared with other hosts, Ansible or the journal; t
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gzip
 import os
@@ -14,7 +15,7 @@ import shutil
 import signal
 import subprocess
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, NamedTuple, Sequence
 
 from ansible_collections.hostmax.storage.plugins.module_utils import counters, fio_logs, fio_output, host_state
 
@@ -31,20 +32,20 @@ class Host(NamedTuple):
     run_id: str
     work_dir: str
     fio: str
-    cgroup: Optional[str]
-    devices: Dict[str, Tuple[int, int]]
+    cgroup: str | None
+    devices: dict[str, tuple[int, int]]
 
 
 class Ended(NamedTuple):
     """How fio ended: its return code (negative: the signal), when, and the reason where we ended it."""
 
-    returncode: Optional[int]
+    returncode: int | None
     started_s: float
     ended_s: float
-    reason: Optional[str]
+    reason: str | None
 
 
-def _child_setup(cgroup: Optional[str]) -> Callable[[], None]:
+def _child_setup(cgroup: str | None) -> Callable[[], None]:
     """What the child does before it becomes fio: die with the agent, and enter the cap's cgroup."""
     libc = ctypes.CDLL(None, use_errno=True)
     parent = os.getpid()
@@ -60,13 +61,11 @@ def _child_setup(cgroup: Optional[str]) -> Callable[[], None]:
     return setup
 
 
-def _stop(process: "subprocess.Popen[bytes]", run_id: str) -> Optional[int]:
+def _stop(process: subprocess.Popen[bytes], run_id: str) -> int | None:
     """End fio and its workers: politely, then for good; None where even SIGKILL did not end it (I/O that hangs)."""
     process.terminate()
-    try:
+    with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(timeout=5)
-    except subprocess.TimeoutExpired:
-        pass
     host_state.end_processes(run_id, grace_s=1.0)
     try:
         return process.wait(timeout=10)
@@ -96,7 +95,7 @@ def run_fio(
             if stop():
                 reason = "the run was stopped"
             elif time.time() - started_s > limit_s:
-                reason = "fio did not end within {0:.0f} s and was ended".format(limit_s)
+                reason = f"fio did not end within {limit_s:.0f} s and was ended"
             if reason:
                 if _stop(process, host.run_id) is None:
                     reason += "; it hangs in I/O and could not be killed"
@@ -116,20 +115,23 @@ def _text(path: str) -> str:
         return ""
 
 
-def _faults(ended: Ended, reduced: Dict[str, Any]) -> List[str]:
+def _faults(ended: Ended, reduced: dict[str, Any]) -> list[str]:
     """Every reason why this point does not count, the cause before its consequences."""
     faults = []
     if ended.reason:
         faults.append(ended.reason)
     elif ended.returncode is not None and ended.returncode < 0:
-        faults.append("fio was killed by signal {0}".format(-ended.returncode))
+        faults.append(f"fio was killed by signal {-ended.returncode}")
     return faults + list(reduced["faults"])
 
 
-def _series(prefix: str, point: Dict[str, Any], reduced: Dict[str, Any], ended: Ended) -> Dict[str, Any]:
+def _series(prefix: str, point: dict[str, Any], reduced: dict[str, Any], ended: Ended) -> dict[str, Any]:
     """The window of the point and its IOPS over time, from fio's interval logs; from fio's end where there are none."""
     runtimes = [
-        data["runtime_s"] for volume in reduced["volumes"].values() for data in (volume["read"], volume["write"]) if data
+        data["runtime_s"]
+        for volume in reduced["volumes"].values()
+        for data in (volume["read"], volume["write"])
+        if data
     ]
     runtime_s = max(runtimes) if runtimes else 0.0
     series = fio_logs.read_point(prefix, point["volumes"], point["num_jobs"], point["log_interval_ms"], runtime_s)
@@ -138,7 +140,7 @@ def _series(prefix: str, point: Dict[str, Any], reduced: Dict[str, Any], ended: 
     return series
 
 
-def _kernel_view(host: Host, volumes: Sequence[str], edges: Any) -> Dict[str, Any]:
+def _kernel_view(host: Host, volumes: Sequence[str], edges: Any) -> dict[str, Any]:
     seen = {}
     for name in volumes:
         usage = counters.disk_usage(edges[0], edges[1], host.devices[name]) if name in host.devices else None
@@ -147,7 +149,7 @@ def _kernel_view(host: Host, volumes: Sequence[str], edges: Any) -> Dict[str, An
     return seen
 
 
-def measure(host: Host, point: Dict[str, Any], stop: Callable[[], bool]) -> Dict[str, Any]:
+def measure(host: Host, point: dict[str, Any], stop: Callable[[], bool]) -> dict[str, Any]:
     """Run one point of the host's plan and return its sample; raw output stays as ``points/<id>.json.gz``.
 
     Raises OSError where the work directory cannot be written (the agent turns that into a sentence).
@@ -166,9 +168,7 @@ def measure(host: Host, point: Dict[str, Any], stop: Callable[[], bool]) -> Dict
         [host.devices[name] for name in point["volumes"] if name in host.devices],
         min(1.0, max(0.2, point["runtime_s"] / 10.0)),
     )
-    ended = run_fio(
-        host, argv + [base + ".fio"], base + ".log", length_s + max(GRACE_S, length_s), sampler.tick, stop
-    )
+    ended = run_fio(host, [*argv, base + ".fio"], base + ".log", length_s + max(GRACE_S, length_s), sampler.tick, stop)
     text = _text(base + ".json")
     # some versions tell of killed workers only beside the file
     beside = _text(base + ".log")

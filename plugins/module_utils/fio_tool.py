@@ -12,9 +12,9 @@ import errno
 import os
 import re
 import shutil
-from typing import Callable, Sequence, Tuple
+from typing import Callable, List, Sequence, Tuple
 
-Run = Callable[[Sequence[str]], Tuple[int, str, str]]
+Run = Callable[[List[str]], Tuple[int, str, str]]
 Probe = Callable[[int], Tuple[bool, "str | None"]]
 
 MINIMUM = (3, 19)

@@ -60,7 +60,7 @@ import os
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.hostmax.storage.plugins.module_utils import agent, host_state
+from ansible_collections.hostmax.storage.plugins.module_utils import agent, host_state, progress
 
 START_WAIT_S = 10.0
 
@@ -76,21 +76,20 @@ def main() -> None:
     run_id = module.params["run_id"]
     try:
         work_dir = host_state.work_dir(run_id)
-        others = agent.measuring_runs(run_id)
-        if others:
-            module.fail_json(
-                msg="Run {0} is measuring on this host; two runs at once would measure each other. "
-                "Wait for it, or end it with hostmax.storage.restore -e hostmax_run={0}.".format(others[0])
-            )
+        refusal = progress.refusal_while_measuring(run_id)
+        if refusal:
+            module.fail_json(msg=refusal)
         if module.check_mode:
             module.exit_json(changed=False, work_dir=work_dir)
         host_state.make_work_dir(run_id)
         agent.start(work_dir, dict(module.params["plan"], run_id=run_id))
     except (OSError, host_state.HostError) as exc:
-        module.fail_json(msg="The agent could not be started in the work directory of run {0}: {1}".format(run_id, exc))
+        module.fail_json(msg=f"The agent could not be started in the work directory of run {run_id}: {exc}")
     identity = _wait_for_identity(run_id)
     if identity is None:
-        module.fail_json(msg="The agent did not start; its words are in {0}.".format(os.path.join(work_dir, "agent.log")))
+        module.fail_json(
+            msg="The agent did not start; its words are in {}.".format(os.path.join(work_dir, "agent.log"))
+        )
     module.exit_json(changed=False, work_dir=work_dir, pid=identity["pid"])
 
 

@@ -92,7 +92,7 @@ import shutil
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.hostmax.storage.plugins.module_utils import agent, fio_tool, guard, host_state, restore
+from ansible_collections.hostmax.storage.plugins.module_utils import fio_tool, guard, host_state, progress, restore
 
 LEFTOVER_AGE_S = 600
 
@@ -126,12 +126,9 @@ def main() -> None:
     host = host_facts()
     if volumes and not host["root"]:
         module.fail_json(msg="Raw volumes can only be judged and used by root; set become: true for this host.")
-    running = agent.measuring_runs("")
-    if running:
-        module.fail_json(
-            msg="Run {0} is measuring on this host; two runs at once would measure each other. "
-            "Wait for it, or end it with hostmax.storage.restore -e hostmax_run={0}.".format(running[0])
-        )
+    refusal = progress.refusal_while_measuring()
+    if refusal:
+        module.fail_json(msg=refusal)
     verdicts = guard.judge_volumes(volumes, writes=module.params["writes"]) if volumes else []
     refusals = guard.refusals(verdicts)
     if refusals:

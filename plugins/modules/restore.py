@@ -29,11 +29,19 @@ options:
     description: Age in seconds from which a run that has no agent yet is taken to be over; only without O(run_id).
     type: int
     default: 600
+  directory:
+    description:
+      - The run directory on the controller. Where the run's agent still waits on the host for its results to be
+        claimed, it is asked to put the host back itself, which is quicker; what it leaves is put back as without this.
+    type: path
   keep_results:
     description: Keep the run's work directory with what was measured, also when everything else was put back.
     type: bool
     default: false
 attributes:
+  action:
+    description: The controller asks the run's agent first; the work is done on the host.
+    support: full
   check_mode:
     support: full
     description: Returns what would be put back and left.
@@ -110,6 +118,7 @@ def main() -> None:
         argument_spec={
             "run_id": {"type": "str"},
             "min_age_s": {"type": "int", "default": 600},
+            "directory": {"type": "path"},
             "keep_results": {"type": "bool", "default": False},
         },
         supports_check_mode=True,

@@ -24,7 +24,11 @@ def reason_to_fail(results: Mapping[str, Any], fail_on: Sequence[str]) -> str | 
         if verdict["status"] in fail_on
     ]
     if "invalid" in fail_on:
-        reasons += [f"host {host['name']} {host['status']}: {host['reason']}" for host in results["hosts"] if host["status"] != "ok"]
+        reasons += [
+            f"host {host['name']} {host['status']}: {host['reason']}"
+            for host in results["hosts"]
+            if host["status"] != "ok"
+        ]
         not_counted = [point["id"] for point in results["points"] if not point["counted"]]
         if not_counted:
             shown = ", ".join(not_counted[:5]) + (" and more" if len(not_counted) > 5 else "")

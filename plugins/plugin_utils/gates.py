@@ -96,7 +96,7 @@ def overlap(context: Context) -> Gate:
 
 
 def steady(context: Context) -> Gate:
-    """The level did not drift or jump: SNIA's rule over five windows, and the quarters of the run against each other."""
+    """The level did not drift or jump: SNIA's rule over five windows, and quarters of the run against each other."""
     series = context.merged["series"]
     ran_s = len(series["iops"]) * series["interval_s"] if series else 0.0
     if ran_s < MIN_STEADY_S * MIN_RUNTIME_SHARE:
@@ -122,11 +122,14 @@ def steadiness(values: Sequence[float]) -> tuple[float, float, float]:
 
 def _means(values: Sequence[float], parts: int) -> list[float]:
     size = len(values) / parts
-    return [statistics.fmean(values[round(k * size) : max(round(k * size) + 1, round((k + 1) * size))]) for k in range(parts)]
+    return [
+        statistics.fmean(values[round(k * size) : max(round(k * size) + 1, round((k + 1) * size))])
+        for k in range(parts)
+    ]
 
 
 def littles_law(context: Context) -> Gate:
-    """IOPS times mean latency equals the I/Os kept outstanding (J. Little, 1961): the queue was full, the clock right."""
+    """IOPS times mean latency equals the I/Os outstanding (J. Little, 1961): the queue was full, the clock right."""
     workload = context.planned["workload"]
     total = context.merged["total"]
     if workload.get("rate_iops"):
@@ -147,7 +150,9 @@ def working_set(context: Context) -> Gate:
     size = context.planned["workload"].get("working_set_bytes")
     memory = min((host["memory_bytes"] for host in context.hosts.values() if host.get("memory_bytes")), default=None)
     if size is None or memory is None:
-        return Gate("working_set", None, size, memory, "not judged: the working set or the client's memory is not known")
+        return Gate(
+            "working_set", None, size, memory, "not judged: the working set or the client's memory is not known"
+        )
     total = size * context.merged["volumes"]
     return Gate("working_set", total > memory, float(total), float(memory), "working set against the client's memory")
 

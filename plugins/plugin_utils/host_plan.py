@@ -27,7 +27,9 @@ def for_host(plan: Mapping[str, Any], host: str, thin: Mapping[str, Any]) -> Jso
     length_s = sum(point["ramp_s"] + point["runtime_s"] + POINT_SLACK_S for point in points)
     return {
         "volumes": [{key: volume.get(key) for key in VOLUME_KEYS} for volume in volumes],
-        "own_files": [volume["backing"] for volume in volumes if volume.get("kind") == "file" and volume.get("backing")],
+        "own_files": [
+            volume["backing"] for volume in volumes if volume.get("kind") == "file" and volume.get("backing")
+        ],
         "cgroup": thin.get("cgroup"),
         # twice the length, for volumes that stall: fio then runs longer than asked
         "deadline_s": 2 * length_s + DEADLINE_SLACK_S,

@@ -37,7 +37,9 @@ class Judged:
     warnings: list[str] = field(default_factory=list)
 
 
-def judge(plan: Mapping[str, Any], hosts: Mapping[str, Json], points: Sequence[Json], ladders: Sequence[Json]) -> Judged:
+def judge(
+    plan: Mapping[str, Any], hosts: Mapping[str, Json], points: Sequence[Json], ladders: Sequence[Json]
+) -> Judged:
     """Every expectation of the run against the ladder it is for."""
     judged = Judged()
     by_id = {point["id"]: point for point in points}
@@ -83,7 +85,11 @@ def _compare(expectation: Expectation, ladder: Json, points: Mapping[str, Json])
     if most in missing:
         return "invalid", f"{share}, but the point with all {most} volumes did not pass its gates", measured
     if limit["kind"] in CLIENT_LIMITS and expectation.kind != USER_FIGURE:
-        return "inconclusive", f"{share}, but {limit['text']} held it back, so the storage was not driven to it", measured
+        return (
+            "inconclusive",
+            f"{share}, but {limit['text']} held it back, so the storage was not driven to it",
+            measured,
+        )
     return "fail", f"{share}; {allowed}; held back by {limit['text']}", measured
 
 
@@ -121,4 +127,5 @@ def _references(volumes: Mapping[str, Any], workload: Json, ladder: Json, points
 def _capped_below(volumes: Mapping[str, Sequence[Json]], count: int, seen: Json) -> bool:
     """Whether a known cap of the volumes rules the published figure out, so that comparing would say nothing."""
     caps = [(volume.get("cap") or {}).get(seen["unit"]) for each in volumes.values() for volume in each[:count]]
-    return None not in caps and sum(caps) < seen["value"]
+    known = [cap for cap in caps if cap is not None]
+    return len(known) == len(caps) and sum(known) < float(seen["value"])

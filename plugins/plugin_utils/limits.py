@@ -130,7 +130,9 @@ def queue_depth(context: Context) -> Limit | None:
     caps = [cap["iops"] for cap in volume_caps(context).values() if cap.get("iops")]
     if caps:
         needed = -(-min(caps) * latency_ns // 1e9)
-        evidence.append(f"at this latency {needed:.0f} outstanding would be needed for the cap of {format_count(min(caps))} IOPS")
+        evidence.append(
+            f"at this latency {needed:.0f} outstanding would be needed for the cap of {format_count(min(caps))} IOPS"
+        )
     return Limit("queue_depth", f"the queue depth offered ({offered} a volume)", tuple(evidence))
 
 

@@ -62,7 +62,7 @@ class Tally:
     def _latency(self) -> Json | None:
         if not self.lat_n or not self.histogram.n:
             return None
-        values = self.histogram.percentiles(PERCENTILES.values())
+        values = [value or 0 for value in self.histogram.percentiles(PERCENTILES.values())]
         # a bin's middle may lie above the largest latency in it (axboe/fio#1984)
         top = self.lat_max_ns if self.lat_max_ns is not None else float("inf")
         return {

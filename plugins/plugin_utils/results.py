@@ -46,7 +46,7 @@ def build(run: RunDirectory) -> Json:
         by_workload.setdefault(point["workload"]["name"], []).append(point)
     ladders = [ladder.build_ladder(group) for group in by_workload.values()]
     judged = judge.judge(plan, hosts, points, ladders)
-    document = {
+    return {
         "schema": SCHEMA,
         "run": _run(plan, samples, hosts, points),
         "hosts": list(hosts.values()),
@@ -57,7 +57,6 @@ def build(run: RunDirectory) -> Json:
         "references": judged.references,
         "warnings": _warnings(run, plan, samples, faults) + judged.warnings,
     }
-    return document
 
 
 def _host(name: str, plan: Mapping[str, Any], run: RunDirectory, samples: Mapping[str, Json]) -> Json:
@@ -75,11 +74,16 @@ def _host(name: str, plan: Mapping[str, Any], run: RunDirectory, samples: Mappin
         **{key: facts.get(key) for key in ("kernel", "cpus", "cpu_model", "memory_bytes", "fio_version")},
         **{key: facts.get(key) for key in ("clock_offset_s", "clock_uncertainty_s", "cap_by")},
         "volumes": facts.get("volumes")
-        or [{**unknown, **{k: v for k, v in volume.items() if k in ("name", "path", "kind", "cap")}} for volume in planned],
+        or [
+            {**unknown, **{k: v for k, v in volume.items() if k in ("name", "path", "kind", "cap")}}
+            for volume in planned
+        ],
     }
 
 
-def _points(plan: Mapping[str, Any], samples: Mapping[str, Mapping[str, Json]], hosts: Mapping[str, Json]) -> list[Json]:
+def _points(
+    plan: Mapping[str, Any], samples: Mapping[str, Mapping[str, Json]], hosts: Mapping[str, Json]
+) -> list[Json]:
     points: list[Json] = []
     lightest: dict[str, Json] = {}
     for planned in plan["points"]:

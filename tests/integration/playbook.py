@@ -27,14 +27,22 @@ def environment(**changes: str) -> dict[str, str]:
     """The user's environment with the checkout's collection and the venv's tools."""
     base = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
     path = f"{pathlib.Path(sys.executable).parent}:{base['PATH']}"
-    return {**base, "PATH": path, "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"), "ANSIBLE_NOCOLOR": "1", **changes}
+    return {
+        **base,
+        "PATH": path,
+        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
+        "ANSIBLE_NOCOLOR": "1",
+        **changes,
+    }
 
 
 def arguments(name: str, settings: dict, *options: str) -> list[str]:
     return [*PLAYBOOK, f"hostmax.storage.{name}", "-e", json.dumps(settings), *options]
 
 
-def play(name: str, settings: dict, *options: str, cwd: pathlib.Path | None = None, **env: str) -> subprocess.CompletedProcess:
+def play(
+    name: str, settings: dict, *options: str, cwd: pathlib.Path | None = None, **env: str
+) -> subprocess.CompletedProcess:
     """Run a playbook by its full name to its end, from a directory that is not the checkout."""
     return subprocess.run(
         arguments(name, settings, *options),

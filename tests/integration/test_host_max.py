@@ -83,7 +83,10 @@ def test_the_limit_named_is_the_cap_of_the_volumes(found, workload):
 
 def test_a_promise_that_is_kept_passes_and_one_that_is_not_fails_with_exit_2_after_the_report(capped, found):
     done, results = capped
-    assert {verdict["name"]: verdict["status"] for verdict in found["verdicts"]} == {"promised": "pass", "wished for": "fail"}
+    assert {verdict["name"]: verdict["status"] for verdict in found["verdicts"]} == {
+        "promised": "pass",
+        "wished for": "fail",
+    }
     assert done.returncode == 2, done.stdout
     assert (results / "latest" / "report.html").exists()
     assert "wished for: fail" in done.stdout

@@ -14,7 +14,9 @@ def results(verdict="pass", counted=True, host="ok"):
     }
 
 
-@pytest.mark.parametrize(("verdict", "fails"), [("pass", False), ("inconclusive", False), ("fail", True), ("invalid", True)])
+@pytest.mark.parametrize(
+    ("verdict", "fails"), [("pass", False), ("inconclusive", False), ("fail", True), ("invalid", True)]
+)
 def test_failed_and_invalid_verdicts_fail_by_default(verdict, fails):
     assert (reason_to_fail(results(verdict), DEFAULT) is not None) == fails
 
