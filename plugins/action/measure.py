@@ -195,7 +195,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _clock(self) -> tuple[float, float]:
         """(host clock minus ours, half the round trip) of the quickest of a few exchanges; seconds."""
         exchanges = []
-        for _ in range(CLOCK_EXCHANGES):
+        for _unused in range(CLOCK_EXCHANGES):
             sent_s = time.time()
             answer = self._low_level_execute_command("date +%s.%N")
             back_s = time.time()

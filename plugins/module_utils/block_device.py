@@ -279,7 +279,7 @@ class Kernel:
         wwid = self.fact(dev, *_WWID_FILES)
         if wwid:
             yield wwid
-            kind, _, number = wwid.partition(".")
+            kind, _unused, number = wwid.partition(".")
             if kind in ("naa", "eui") and number:
                 yield from (number, "0x" + number)
         for text in (self.fact(dev, *_SERIAL_FILES), self._unit_serial(dev)):
@@ -332,7 +332,7 @@ def _decode(number: int) -> Dev:
 
 
 def _dev(text: str) -> Dev:
-    major, _, minor = text.partition(":")
+    major, _unused, minor = text.partition(":")
     return int(major), int(minor)
 
 

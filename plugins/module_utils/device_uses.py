@@ -230,10 +230,10 @@ def _btrfs_members(kernel: Kernel) -> dict[Dev, set[Dev]]:
 def _mounts(path: str) -> list[Mount]:
     found = []
     for line in _lines(path):
-        left, _, right = line.partition(" - ")
+        left, _unused, right = line.partition(" - ")
         fields, after = left.split(" "), right.split(" ")
         if len(fields) > 4 and len(after) > 1:
-            major, _, minor = fields[2].partition(":")
+            major, _unused, minor = fields[2].partition(":")
             found.append(Mount(_unescape(fields[4]), (int(major), int(minor)), _unescape(after[1]), after[0]))
     return found
 

@@ -83,7 +83,7 @@ def parse_job(text: str) -> list[tuple[str, Options]]:
         elif line:
             if not sections:
                 raise JobError(f"The job file has {line!r} before its first section.")
-            key, _, value = line.partition("=")
+            key, _unused, value = line.partition("=")
             key, value = key.strip(_BLANKS), value.strip(_BLANKS)
             sections[-1][1].append((key, value.replace("\\:", ":") if key in _FILE_KEYS else value))
     return sections

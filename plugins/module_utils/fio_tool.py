@@ -45,7 +45,7 @@ def find_fio() -> str | None:
 
 def read_version(fio: str, run: Run) -> str | None:
     """`3.33`, or what else stands behind `fio-`; None where the program gives no version."""
-    rc, out, _ = run([fio, "--version"])
+    rc, out, _unused = run([fio, "--version"])
     text = out.strip()
     if rc != 0 or not text:
         return None
@@ -71,7 +71,7 @@ def version_fault(version: str | None) -> str | None:
 
 def read_engines(fio: str, run: Run) -> list[str]:
     """The I/O engines this fio was built with."""
-    rc, out, _ = run([fio, "--enghelp"])
+    rc, out, _unused = run([fio, "--enghelp"])
     if rc != 0:
         return []
     return [line.strip() for line in out.splitlines() if line[:1].isspace() and line.strip()]

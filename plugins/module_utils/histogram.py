@@ -116,7 +116,7 @@ class Histogram:
         used = sorted(self.counts.items())
         if not used:
             return [None] * len(thresholds)
-        reached = list(accumulate(count for _, count in used))
+        reached = list(accumulate(count for _unused, count in used))
         return [value(used[min(bisect_left(reached, wanted), len(used) - 1)][0]) for wanted in thresholds]
 
     def capped(self, percent: str | int | Fraction) -> bool:

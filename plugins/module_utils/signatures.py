@@ -42,7 +42,7 @@ def probe(path: str) -> Signatures:
     if code not in (0, _NOTHING) or err.strip():
         return Signatures((), f"blkid ended with {code} ({err.strip() or 'no message'})")
     pairs = [line.partition("=") for line in out.splitlines()]
-    types = tuple(dict.fromkeys(value for key, _, value in pairs if key in _TYPES))
+    types = tuple(dict.fromkeys(value for key, _unused, value in pairs if key in _TYPES))
     return Signatures(types, None if types else _unreadable(path))
 
 

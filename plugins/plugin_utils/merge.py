@@ -128,14 +128,12 @@ def window_of(samples: Mapping[str, Json]) -> Json | None:
 
 def series_of(samples: Mapping[str, Json]) -> Json | None:
     """IOPS over time of all hosts together, on the grid of the first host's series; None unless all have one."""
-    series = [sample.get("series") for sample in samples.values()]
-    if not series or not all(series):
+    series: list[Json] = [sample["series"] for sample in samples.values() if sample.get("series")]
+    if not series or len(series) < len(samples):
         return None
-    first = series[0]
-    assert first is not None
-    length = min(len(one["iops"]) for one in series if one)
-    summed = [sum(one["iops"][k] for one in series if one) for k in range(length)]
-    return {"interval_s": first["interval_s"], "iops": summed}
+    length = min(len(one["iops"]) for one in series)
+    summed = [sum(one["iops"][k] for one in series) for k in range(length)]
+    return {"interval_s": series[0]["interval_s"], "iops": summed}
 
 
 def levels_of(series: Json | None) -> Json | None:

@@ -117,7 +117,7 @@ def _points(points: Sequence[Json]) -> list[str]:
     lines = []
     for group in groups.values():
         workload = Workload.from_mapping(group[0][1]["workload"])
-        counts = [point["volumes"] for _, point in group]
+        counts = [point["volumes"] for _unused, point in group]
         over = f"{', '.join(map(str, counts))} {'volume' if counts == [1] else 'volumes'}"
         lines.append(f"{_span(group):>{width}}  {workload.name}: {workload.title}; {over}")
     return lines

@@ -121,13 +121,13 @@ def host_limit(
 ) -> tuple[float, list[Json]]:
     """IOPS one host can reach: the smallest of the sum of its volumes' caps, its own IOPS and its own bandwidth."""
     each = [caps.at(block_size_bytes, read_percent) for caps in volumes]
-    kinds = sorted({which for _, which in each})
-    limits = [(f"the {' and '.join(kinds)} caps of {len(each)} volume(s)", sum(value for value, _ in each))]
+    kinds = sorted({which for _unused, which in each})
+    limits = [(f"the {' and '.join(kinds)} caps of {len(each)} volume(s)", sum(value for value, _unused in each))]
     if host is not None and host.iops is not None:
         limits.append(("the host's IOPS", host.iops))
     if host is not None and host.bytes_per_s is not None:
         limits.append(("the host's bandwidth", host.bytes_per_s / block_size_bytes))
-    smallest = min(value for _, value in limits)
+    smallest = min(value for _unused, value in limits)
     return smallest, [{"what": what, "iops": value, "bound": value == smallest} for what, value in limits]
 
 

@@ -295,7 +295,7 @@ def test_this_fio_is_found_is_new_enough_and_has_an_engine(tmp_path: Path) -> No
 
     version = fio_tool.read_version(FIO, run)
     assert fio_tool.version_fault(version) is None
-    engine, _ = fio_tool.choose_engine("auto", fio_tool.read_engines(FIO, run), 32)
+    engine, _unused = fio_tool.choose_engine("auto", fio_tool.read_engines(FIO, run), 32)
     done = run_fio(tmp_path, render_job(a_workload(engine=engine, io_depth=32), two_volumes(tmp_path), 1, 0))
     assert json.loads(done.stdout)["fio version"] == f"fio-{version}"
     assert shlex.split(done.args[0]) == [FIO]

@@ -61,7 +61,7 @@ def test_holding_one_of_two_loop_devices_on_a_file_holds_both(bench: Bench, tmp_
 
 def test_what_is_mounted_cannot_be_held_and_nothing_stays_held(bench: Bench) -> None:
     free = bench.loop()
-    device, _ = bench.mounted()
+    device, _unused = bench.mounted()
     with pytest.raises(guard.GuardError, match="is in use by somebody else"), guard.hold(
         [volume(free), volume(device)]
     ):
@@ -91,7 +91,7 @@ def test_fio_may_write_what_is_held(bench: Bench) -> None:
 
 
 def test_mounts_are_read_once_for_all_volumes(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    devices = [bench.loop() for _ in range(3)]
+    devices = [bench.loop() for _unused in range(3)]
     made: list[guard.Kernel] = []
     original: Callable[..., Any] = guard.Uses
     monkeypatch.setattr(guard, "Uses", lambda kernel: (made.append(kernel), original(kernel))[1])

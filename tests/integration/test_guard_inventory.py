@@ -45,7 +45,7 @@ def test_a_relative_path_begins_in_the_work_directory(bench: Bench, tmp_path: Pa
 
 
 def test_volumes_side_by_side_do_not_hinder_each_other(bench: Bench) -> None:
-    devices = [bench.loop() for _ in range(4)]
+    devices = [bench.loop() for _unused in range(4)]
     assert guard.refusals(judge(*map(volume, devices))) == []
 
 

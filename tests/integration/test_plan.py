@@ -187,7 +187,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("arguments", "sentence"), REFUSED.values(), ids=REFUSED)
 def test_a_fault_is_told_in_a_sentence_before_anything_is_made(play, tmp_path, arguments, sentence):
-    code, output, _ = play(*arguments)
+    code, output, _unused = play(*arguments)
     assert code == 2
     assert sentence in told(output)
     assert "Traceback" not in output
@@ -196,7 +196,7 @@ def test_a_fault_is_told_in_a_sentence_before_anything_is_made(play, tmp_path, a
 
 def test_the_faults_of_all_hosts_are_told_together(play):
     inventory = "all: {hosts: {db1: {hostmax_seed: x}, db2: }, vars: {hostmax_workloads: [nothing]}}"
-    code, output, _ = play(inventory=inventory)
+    code, output, _unused = play(inventory=inventory)
     assert code == 2
     assert "host db1: hostmax_seed is 'x'" in told(output)
     assert "host db2: hostmax_workloads[0]: no workload is named 'nothing'" in told(output)

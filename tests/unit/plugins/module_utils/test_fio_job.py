@@ -28,7 +28,7 @@ def a_target(name: str = "thin01", filename: str = "volumes/thin01", seed: int =
 def options_of(workload: Workload, target: Target | None = None, runtime_s: int = 5, **changes: Any) -> dict[str, str]:
     """All options that hold for one volume; asking for one that is not there is a KeyError."""
     arguments = {"ramp_s": 1} | changes
-    (_, common), (_, own) = parse_job(render_job(workload, [target or a_target()], runtime_s, **arguments))
+    (_global, common), (_section, own) = parse_job(render_job(workload, [target or a_target()], runtime_s, **arguments))
     return {**dict(common), **dict(own)}
 
 

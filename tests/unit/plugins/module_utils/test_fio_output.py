@@ -60,8 +60,8 @@ def a_document(*jobs: dict[str, Any]) -> str:
     return json.dumps({"fio version": "fio-3.33", "jobs": list(jobs or [a_job()])}, indent=2) + "\n"
 
 
-def faults_of(text: str, expected: list[ExpectedVolume] = READ_ONLY, runtime_s: float = 2) -> list[str]:
-    faults = reduce_output(text, expected, runtime_s)["faults"]
+def faults_of(text: str, expected: list[ExpectedVolume] | None = None, runtime_s: float = 2) -> list[str]:
+    faults = reduce_output(text, expected or READ_ONLY, runtime_s)["faults"]
     assert all(fault.endswith(".") and "\n" not in fault for fault in faults)
     return faults
 

@@ -70,7 +70,7 @@ def make_point(workload: str, count: int, hosts: list[str], rng: random.Random, 
     spread = 1.0 + 0.6 * max(0.0, busy - 0.85)
     per_volume: dict[str, Any] = {}
     for host in hosts:
-        noise = [rng.gauss(1.0, 0.0004 if busy < 0.96 else 0.009) for _ in range(count)]
+        noise = [rng.gauss(1.0, 0.0004 if busy < 0.96 else 0.009) for _unused in range(count)]
         noise = [factor * count / sum(noise) for factor in noise]
         per_volume[host] = {
             f"thin{n:02d}": _directions(workload, each * factor, depth, spread) for n, factor in enumerate(noise, 1)
@@ -121,7 +121,7 @@ def make_point(workload: str, count: int, hosts: list[str], rng: random.Random, 
         "levels": {"first_quarter_iops": total * 1.001, "last_quarter_iops": total * 0.999},
         "series": {
             "interval_s": 0.1,
-            "iops": [round(total * rng.gauss(1, 0.003 if capped else 0.015), 1) for _ in range(40)],
+            "iops": [round(total * rng.gauss(1, 0.003 if capped else 0.015), 1) for _unused in range(40)],
         },
         "cpu": {
             host: {

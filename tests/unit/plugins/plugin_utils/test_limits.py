@@ -11,10 +11,10 @@ FREE = {"busy": 0.30, "busiest_cpu": 0.4, "user": 0.1, "system": 0.2, "iowait": 
 FULL = {"busy": 0.99, "busiest_cpu": 1.0, "user": 0.2, "system": 0.79, "iowait": 0.0, "steal": 0.0}
 
 
-def find(volumes, cpu=FREE, cap=CAP, lightest=None, block=4096):
+def find(volumes, cpu=None, lightest=None, block=4096):
     plan = planned(len(volumes), block_size_bytes=block)
-    point = merge.merge_point(plan, {"h1": sample(volumes, cpu=cpu)})
-    hosts = {"h1": {"cpus": 2, "volumes": [{"name": name, "cap": cap} for name in volumes]}}
+    point = merge.merge_point(plan, {"h1": sample(volumes, cpu=cpu or FREE)})
+    hosts = {"h1": {"cpus": 2, "volumes": [{"name": name, "cap": CAP} for name in volumes]}}
     first = merge.merge_point(plan, {"h1": sample(lightest)}) if lightest else None
     return limits.find_limit(limits.Context(point, plan["workload"], hosts, first))
 
