@@ -18,14 +18,8 @@ from typing import Any
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible_collections.hostmax.storage.plugins.module_utils.units import (
-    format_count,
-    format_duration,
-    format_latency,
-    format_rate,
-)
-from ansible_collections.hostmax.storage.plugins.module_utils.workload import Workload
 from ansible_collections.hostmax.storage.plugins.plugin_utils import host_plan, run_directory
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_progress import progress_line
 
 READY_WAIT_S = 900.0
 # the agent's own deadline ends it; this is how long we look for it beyond the plan's end
@@ -129,7 +123,6 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _follow(self, args: dict[str, Any]) -> dict[str, Any]:
         """Show each point as it ends and bring its sample and raw output home, until the agent has ended."""
         self._recall()
-        points = {point["id"]: point for point in self._run.plan["points"]}
         last = self._run.plan["points"][-1]
         end_s = args["t0"] + last["offset_s"] + last["ramp_s"] + last["runtime_s"]
         seen, measured = 0, 0
@@ -140,7 +133,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 if event["event"] == "point":
                     self._bring_home(event["id"])
                     measured += 1
-                    self._show(event, points[event["id"]], measured, end_s - time.time())
+                    left_s = end_s - time.time()
+                    Display().display(progress_line(self._run.plan, self._name, event, measured, left_s))
                 elif event["event"] == "failed":
                     return self._fail(event["reason"], points_measured=measured)
                 elif event["event"] == "ended":
@@ -229,19 +223,6 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         point = points[measured]
         due_s = t0 + point["offset_s"] + point["ramp_s"] + point["runtime_s"] + FIO_START_S
         return float(min(LONGEST_SLEEP_S, max(RETRY_S, due_s - time.time())))
-
-    def _show(self, event: dict[str, Any], point: dict[str, Any], number: int, left_s: float) -> None:
-        total, count = len(self._run.plan["points"]), point["volumes"]
-        title = Workload.from_mapping(point["workload"]).title
-        where = f"{self._name}: " if len(self._run.plan["hosts"]) > 1 else ""
-        head = f"{where}[{number:>{len(str(total))}}/{total}] {count:>2} volume{'s' if count > 1 else ' '}  {title}"
-        if event["status"] != "measured":
-            figures = "NOT COUNTED: " + "; ".join(event["faults"])
-        else:
-            latency = format_latency(event["lat_mean_ns"]) if event["lat_mean_ns"] is not None else "no latency"
-            figures = f"{format_count(event['iops']):>9} IOPS  {format_rate(event['bytes_per_s']):>10}  {latency:>8}"
-        left = f"  left {format_duration(left_s)}" if left_s > 1 and number < total else ""
-        Display().display(f"  {head:<52}  {figures}{left}")
 
     def _fail(self, reason: str, **facts: Any) -> dict[str, Any]:
         """The host's failure, kept for the report and said in one sentence."""

@@ -24,6 +24,7 @@ from ansible_collections.hostmax.storage.plugins.module_utils.journal import (
     Journal,
     Outcome,
 )
+from ansible_collections.hostmax.storage.plugins.module_utils.units import format_bytes
 
 LARGEST_COUNT = 200
 SMALLEST_BYTES = 2**20
@@ -44,6 +45,7 @@ class Wanted:
     count: int
     size_bytes: int
     cap: cgroup.Cap | None
+    written_bytes: int = 0
 
     @property
     def names(self) -> list[str]:
@@ -52,8 +54,8 @@ class Wanted:
         return [f"thin{number:0{width}}" for number in range(1, self.count + 1)]
 
 
-def want(run_id: str, count: int, size_bytes: int, cap: cgroup.Cap | None) -> Wanted:
-    """Check what is asked for by itself, before looking at the host."""
+def want(run_id: str, count: int, size_bytes: int, cap: cgroup.Cap | None, written_bytes: int = 0) -> Wanted:
+    """Check what is asked for by itself, before looking at the host; ``written_bytes`` is what all may come to hold."""
     host_state.work_dir(run_id)
     if not 1 <= count <= LARGEST_COUNT:
         raise ThinError(f"hostmax_thin_count is {count}; use 1 to {LARGEST_COUNT} thin volumes.")
@@ -61,12 +63,14 @@ def want(run_id: str, count: int, size_bytes: int, cap: cgroup.Cap | None) -> Wa
         raise ThinError(f"hostmax_thin_size is {size_bytes} bytes; use 1 MiB or more.")
     cgroup.check_cap(cap or {})
     cap = {name: (cap or {}).get(name) for name in ("iops", "bytes_per_s")}
-    return Wanted(run_id, count, size_bytes // GRAIN_BYTES * GRAIN_BYTES, cap if any(cap.values()) else None)
+    return Wanted(
+        run_id, count, size_bytes // GRAIN_BYTES * GRAIN_BYTES, cap if any(cap.values()) else None, written_bytes
+    )
 
 
 def check_host(wanted: Wanted) -> cgroup.Hierarchy | None:
     """Check that this host can have them, changing nothing; the hierarchy that will cap them, if one will."""
-    _check_file_system(wanted.size_bytes)
+    _check_file_system(wanted)
     if not host_state.is_root():
         return None
     fault = loop_device.fault()
@@ -75,7 +79,7 @@ def check_host(wanted: Wanted) -> cgroup.Hierarchy | None:
     return cgroup.detect() if wanted.cap else None
 
 
-def _check_file_system(size_bytes: int) -> None:
+def _check_file_system(wanted: Wanted) -> None:
     """Free space, sparse files, and files as large as asked for, tried on a file without a name."""
     place = host_state.state_root()
     while not os.path.isdir(place):
@@ -83,21 +87,22 @@ def _check_file_system(size_bytes: int) -> None:
     try:
         facts = os.statvfs(place)
         free_bytes = facts.f_bavail * facts.f_frsize
-        if free_bytes < _FREE_BYTES:
+        needed_bytes = _FREE_BYTES + wanted.written_bytes
+        if free_bytes < needed_bytes:
             raise ThinError(
-                f"The file system of {place} has only {free_bytes} bytes free; "
-                "make room there, thin volumes need 16 MiB at least."
+                f"The file system of {place} has {format_bytes(free_bytes)} free, and the thin volumes of this run may "
+                f"come to hold {format_bytes(needed_bytes)}; make room, or set a smaller working_set or fewer volumes."
             )
         with tempfile.TemporaryFile(dir=place) as probe:
-            os.ftruncate(probe.fileno(), min(size_bytes, _PROBE_BYTES))
+            os.ftruncate(probe.fileno(), min(wanted.size_bytes, _PROBE_BYTES))
             if os.fstat(probe.fileno()).st_blocks * 512 >= SMALLEST_BYTES:
                 raise ThinError(
                     f"The file system of {place} has no sparse files, so thin volumes would fill it; "
                     "use ext4, xfs or btrfs there."
                 )
-            os.ftruncate(probe.fileno(), size_bytes)
+            os.ftruncate(probe.fileno(), wanted.size_bytes)
     except OSError as exc:
-        raise _file_error(place, size_bytes, exc) from exc
+        raise _file_error(place, wanted.size_bytes, exc) from exc
 
 
 def _file_error(path: str, size_bytes: int, exc: OSError) -> ThinError:
@@ -122,13 +127,14 @@ def create(
     cap: cgroup.Cap | None,
     book: Journal,
     run: host_state.Run = host_state.run_command,
+    written_bytes: int = 0,
 ) -> dict[str, Any]:
     """Make a run's thin volumes and return {"volumes", "cgroup", "cap_by", "warnings", "changed"}.
 
     The cap holds for each volume and for each direction by itself, for the processes that join the cgroup. What failed
     half-way is put back before the error is raised. The same call again changes nothing and returns the same.
     """
-    wanted = want(run_id, count, size_bytes, cap)
+    wanted = want(run_id, count, size_bytes, cap, written_bytes)
     with book.held():
         before = _made_before(wanted, book)
         if before is not None:
@@ -146,9 +152,11 @@ def create(
     return dict(made, changed=True)
 
 
-def planned(run_id: str, count: int, size_bytes: int, cap: cgroup.Cap | None, book: Journal) -> dict[str, Any]:
+def planned(
+    run_id: str, count: int, size_bytes: int, cap: cgroup.Cap | None, book: Journal, written_bytes: int = 0
+) -> dict[str, Any]:
     """What create would return, as far as it can be known without changing anything."""
-    wanted = want(run_id, count, size_bytes, cap)
+    wanted = want(run_id, count, size_bytes, cap, written_bytes)
     before = _made_before(wanted, book)
     if before is not None:
         return dict(before, changed=False)

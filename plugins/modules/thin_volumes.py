@@ -44,6 +44,12 @@ options:
       bytes_per_s:
         description: Bytes per second.
         type: int
+  written_bytes:
+    description:
+      - How many bytes all the volumes together may come to hold while they are used; refused where the host's disk has
+        no room for it.
+    type: int
+    default: 0
 attributes:
   check_mode:
     support: full
@@ -146,6 +152,7 @@ def main() -> None:
             "run_id": {"type": "str", "required": True},
             "count": {"type": "int", "required": True},
             "size_bytes": {"type": "int", "required": True},
+            "written_bytes": {"type": "int", "default": 0},
             "cap": {
                 "type": "dict",
                 "options": {
@@ -159,10 +166,11 @@ def main() -> None:
     wanted = [module.params[name] for name in ("run_id", "count", "size_bytes", "cap")]
     try:
         book = restore.open_journal(module.params["run_id"])
-        thin = thin_volumes.planned(*wanted, book=book)
+        room = module.params["written_bytes"]
+        thin = thin_volumes.planned(*wanted, book=book, written_bytes=room)
         if not module.check_mode:
             host_state.make_work_dir(module.params["run_id"])
-            thin = thin_volumes.create(*wanted, book=book, run=module.run_command)
+            thin = thin_volumes.create(*wanted, book=book, run=module.run_command, written_bytes=room)
     except host_state.HostError as exc:
         module.fail_json(msg=str(exc))
     for warning in thin["warnings"]:

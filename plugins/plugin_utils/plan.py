@@ -11,6 +11,7 @@ import datetime
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import Target, render_job
@@ -29,6 +30,8 @@ LARGEST_SEED = 2**31 - 1
 OF_A_HOST = ("hostmax_volumes", "hostmax_thin_count", "hostmax_thin_size", "hostmax_thin_cap", "hostmax_fio_install")
 # settings that do not belong to a run
 NOT_OF_A_RUN = ("hostmax_run",)
+# a write workload without a working set stays within this much of each thin volume, so that it does not fill the disk
+THIN_WRITE_BYTES = 256 * 2**20
 ENGINE_NOTE = "engine auto is io_uring, or libaio on a host where io_uring cannot run; the sample says which"
 
 
@@ -53,9 +56,9 @@ def make_plan(
     if settle_s is None:
         settle_s = SETTLE_ONE_HOST_S if len(settings_by_host) == 1 else SETTLE_S
     seed = seed or stable_number(run_id)
-    steps = [
-        (workload, count) for workload in first.workloads for count in volume_counts(first, settings_by_host.values())
-    ]
+    workloads = _bounded(first.workloads, settings_by_host)
+    counts = volume_counts(first, settings_by_host.values())
+    steps = [(workload, count) for workload in workloads for count in counts]
     width = max(2, len(str(len(steps))))
     points = []
     for number, (workload, count) in enumerate(steps):
@@ -76,11 +79,32 @@ def make_plan(
         "planned_s": round(len(points) * (first.ramp_s + first.runtime_s + settle_s), 6),
         "engine_note": ENGINE_NOTE if any(workload.engine == "auto" for workload in first.workloads) else None,
         "hosts": {
-            host: {"volumes": [dict(volume) for volume in settings.volumes], "thin": settings.thin}
+            host: {"volumes": [dict(volume) for volume in settings.volumes], "thin": _thin(settings, workloads)}
             for host, settings in settings_by_host.items()
         },
         "points": points,
     }
+
+
+def _bounded(workloads: Sequence[Workload], settings_by_host: Mapping[str, Settings]) -> list[Workload]:
+    """The workloads as they run: what is written to thin volumes stays on the host's disk until they are removed."""
+    if not any(settings.thin for settings in settings_by_host.values()):
+        return list(workloads)
+    return [
+        replace(workload, working_set_bytes=THIN_WRITE_BYTES)
+        if workload.writes and workload.working_set_bytes is None
+        else workload
+        for workload in workloads
+    ]
+
+
+def _thin(settings: Settings, workloads: Sequence[Workload]) -> Json | None:
+    """What thin volumes a host needs, and how much disk the workloads may fill in them."""
+    if settings.thin is None:
+        return None
+    largest = max((workload.working_set_bytes or 0 for workload in workloads if workload.writes), default=0)
+    written_bytes = settings.thin["count"] * min(largest, settings.thin["size_bytes"])
+    return {**settings.thin, "written_bytes": written_bytes}
 
 
 def stable_number(*parts: object) -> int:

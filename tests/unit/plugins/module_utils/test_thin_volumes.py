@@ -134,17 +134,28 @@ def test_a_file_system_without_sparse_files_is_refused(book, monkeypatch):
         thin_volumes.planned("run1", 1, TB, None, book)
 
 
-def test_a_full_file_system_is_refused(book, monkeypatch):
+def free(monkeypatch, free_bytes):
     real = os.statvfs
 
-    def full(path):
+    def with_so_much_free(path):
         fields = list(real(path))
-        fields[4] = 0
+        fields[4] = free_bytes // fields[1]
         return os.statvfs_result(fields)
 
-    monkeypatch.setattr(thin_volumes.os, "statvfs", full)
-    with pytest.raises(HostError, match="only 0 bytes free"):
+    monkeypatch.setattr(thin_volumes.os, "statvfs", with_so_much_free)
+
+
+def test_a_full_file_system_is_refused(book, monkeypatch):
+    free(monkeypatch, 0)
+    with pytest.raises(HostError, match="has 0 B free"):
         thin_volumes.planned("run1", 1, TB, None, book)
+
+
+def test_a_file_system_without_room_for_all_that_may_be_written_is_refused(book, monkeypatch):
+    free(monkeypatch, 2**30)
+    assert thin_volumes.planned("run1", 1, TB, None, book, written_bytes=2**29)["volumes"]
+    with pytest.raises(HostError, match="may come to hold 2"):
+        thin_volumes.planned("run1", 1, TB, None, book, written_bytes=2**31)
 
 
 def test_planning_changes_nothing_also_where_no_state_directory_is_there_yet(state):

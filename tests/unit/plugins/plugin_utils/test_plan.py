@@ -149,6 +149,22 @@ def test_a_plan_says_which_points_write():
     assert [point["writes"] for point in made["points"]] == [False, True]
 
 
+def test_writes_to_thin_volumes_stay_within_a_bound_that_the_disk_is_asked_for():
+    made = plan({"localhost": {"hostmax_thin_count": 4}}, hostmax_workloads=["4k-randwrite", "4k-randread"])
+    write, read = made["points"][0], made["points"][-1]
+    assert write["workload"]["working_set_bytes"] == 256 * 2**20
+    assert "size=268435456\n" in write["jobs"]["localhost"]
+    assert read["workload"]["working_set_bytes"] is None
+    assert made["hosts"]["localhost"]["thin"]["written_bytes"] == 4 * 256 * 2**20
+
+
+def test_a_working_set_that_was_asked_for_is_kept_and_raw_volumes_are_written_whole():
+    own = {"name": "w", "rw": "randwrite", "block_size": "4k", "working_set": "1GiB"}
+    made = plan({"localhost": {"hostmax_thin_count": 2}}, hostmax_workloads=[own])
+    assert made["hosts"]["localhost"]["thin"]["written_bytes"] == 2 * 2**30
+    assert plan(hostmax_workloads=["4k-randwrite"])["points"][0]["workload"]["working_set_bytes"] is None
+
+
 def test_a_plan_records_its_settings_hosts_and_origin():
     made = plan({"localhost": {"hostmax_thin_count": 1, "hostmax_thin_size": "1GiB"}}, hostmax_runtime_s="5")
     assert (made["schema"], made["run_id"], made["created_utc"]) == ("hostmax.plan/1", RUN_ID, "2026-11-30T19:40:00Z")
