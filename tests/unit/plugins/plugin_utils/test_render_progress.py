@@ -20,26 +20,8 @@ def event(point, **changes):
 
 def test_a_point_that_ended_shows_its_figures_and_the_time_left():
     line = progress_line(plan(), "h1", event("a"), 1, 66.0)
-    assert line.split() == (
-        [
-            "[1/2]",
-            "1",
-            "volume",
-            "4k-randread",
-            "24,994",
-            "IOPS",
-            "102.4",
-            "MB/s",
-            "mean",
-            "1.28",
-            "ms",
-            "left",
-            "1",
-            "min",
-            "6",
-            "s",
-        ]
-    )
+    words = "[1/2] 1 volume 4k-randread 24,994 IOPS 102.4 MB/s mean 1.28 ms left 1 min 6 s"
+    assert " ".join(line.split()) == words
 
 
 def test_columns_stand_under_each_other():
