@@ -132,7 +132,7 @@ def main() -> None:
     verdicts = guard.judge_volumes(volumes, writes=module.params["writes"]) if volumes else []
     refusals = guard.refusals(verdicts)
     if refusals:
-        module.fail_json(msg=" ".join(refusals), volumes=verdicts)
+        module.fail_json(msg=" ".join(refusals))
     fio = fio_tool.find_fio()
     host["fio_version"] = fio_tool.read_version(fio, host_state.run_command) if fio else None
     if fio and fio_tool.version_fault(host["fio_version"]):

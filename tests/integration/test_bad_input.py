@@ -21,14 +21,14 @@ def state(tmp_path):
 
 
 @pytest.fixture
-def device(tmp_path, request):
+def device(tmp_path):
     """A loop device of 64 MiB on a file of this test."""
     image = tmp_path / "disk.img"
     with image.open("wb") as handle:
         handle.truncate(64 << 20)
     path = run("losetup", "-f", "--show", str(image))
-    request.addfinalizer(lambda: run("losetup", "-d", path))
-    return path
+    yield path
+    run("losetup", "-d", path)
 
 
 def told(tmp_path, state, volumes, *options, workloads=("4k-randwrite",), **env):
