@@ -15,7 +15,7 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible_collections.hostmax.storage.plugins.plugin_utils import argument_specs, run_directory
+from ansible_collections.hostmax.storage.plugins.plugin_utils import argument_specs, meeting, run_directory
 from ansible_collections.hostmax.storage.plugins.plugin_utils.command_line import repeatable_command
 from ansible_collections.hostmax.storage.plugins.plugin_utils.plan import make_plan
 from ansible_collections.hostmax.storage.plugins.plugin_utils.profiles import ProfileError
@@ -65,8 +65,13 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             argument_spec={
                 "playbook": {"type": "str", "required": True},
                 "hosts": {"type": "list", "elements": "str"},
+                "found": {"type": "dict"},
+                "writes": {"type": "bool", "default": False},
             },
         )
+        if args["found"]:
+            faults = meeting.refusals(plain(args["found"]), args["writes"])
+            return {**result, "changed": False, **({"failed": True, "msg": " ".join(faults)} if faults else {})}
         hosts = [str(host) for host in plain(args["hosts"] or self._play_hosts(task_vars))]
         try:
             result.update(self._plan(str(args["playbook"]), hosts, task_vars))

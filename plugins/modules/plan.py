@@ -26,6 +26,16 @@ options:
     description: The hosts to plan for; all hosts of the play that have not failed where it is not given.
     type: list
     elements: str
+  found:
+    description:
+      - What M(hostmax.storage.probe) found on each host of the plan, by the host's name.
+      - With it no plan is made; the hosts are compared, and two that are the same machine, or that would write the
+        same volume, are refused.
+    type: dict
+  writes:
+    description: Whether the run writes; only with O(found).
+    type: bool
+    default: false
 attributes:
   check_mode:
     description: Shows the plan, returns it, and makes no run directory.
@@ -40,6 +50,13 @@ EXAMPLES = r"""
   hostmax.storage.plan:
     playbook: host_max
   register: __hostmax_plan
+  run_once: true
+
+- name: Refuse hosts that must not measure together
+  hostmax.storage.plan:
+    playbook: host_max
+    found: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, '__hostmax_host'))) }}"
+    writes: true
   run_once: true
 """
 

@@ -74,6 +74,10 @@ host:
     clock_s:
       description: The host's clock when it was asked, in seconds since the epoch.
       type: float
+machine:
+  description: The same for two hosts only where they are one machine with one state directory.
+  returned: success
+  type: str
 leftovers:
   description: Runs on this host that are over and were not put back; M(hostmax.storage.restore) does that.
   returned: success
@@ -114,6 +118,11 @@ def host_facts():
     }
 
 
+def machine_name():
+    """Boot, process namespace (a container has its own) and state directory: what two runs would have to share."""
+    return " ".join((host_state.boot_id(), os.readlink("/proc/self/ns/pid"), host_state.state_root()))
+
+
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
@@ -140,7 +149,13 @@ def main() -> None:
     for verdict in verdicts:
         for warning in verdict["warnings"]:
             module.warn(warning)
-    module.exit_json(changed=False, host=host, volumes=verdicts, leftovers=restore.due_runs(LEFTOVER_AGE_S))
+    module.exit_json(
+        changed=False,
+        host=host,
+        machine=machine_name(),
+        volumes=verdicts,
+        leftovers=restore.due_runs(LEFTOVER_AGE_S),
+    )
 
 
 if __name__ == "__main__":
