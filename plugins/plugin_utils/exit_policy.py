@@ -12,6 +12,7 @@ from typing import Any
 
 CHOICES = ("fail", "inconclusive", "invalid", "never")
 DEFAULT = ("fail", "invalid")
+MOST_REASONS = 5
 
 
 def reason_to_fail(results: Mapping[str, Any], fail_on: Sequence[str]) -> str | None:
@@ -33,4 +34,5 @@ def reason_to_fail(results: Mapping[str, Any], fail_on: Sequence[str]) -> str | 
         if not_counted:
             shown = ", ".join(not_counted[:5]) + (" and more" if len(not_counted) > 5 else "")
             reasons.append(f"{len(not_counted)} of {len(results['points'])} points not counted: {shown}")
-    return "; ".join(reasons) or None
+    more = f"; and {len(reasons) - MOST_REASONS} more in the report" if len(reasons) > MOST_REASONS else ""
+    return "; ".join(reasons[:MOST_REASONS]) + more if reasons else None

@@ -176,7 +176,8 @@ def resolve_expectations(
     """Every expectation of `hostmax_expect` for one workload on the first `n_volumes` volumes of each host.
 
     `hosts` gives the volumes of each host as in the plan or the results (size_bytes, cap); `unit` is the quantity the
-    workload is run for. A figure of the user is in the unit the user gave.
+    workload is run for. A figure of the user is in the unit the user gave. What volumes may give at most is expected of
+    workloads that ask for it: not of one I/O at a time, which measures latency, and not of a limited rate.
     """
     unit = unit or headline_unit(workload)
     driven = {host: list(volumes)[:n_volumes] for host, volumes in hosts.items()}
@@ -184,10 +185,17 @@ def resolve_expectations(
     for item in check_expect(setting):
         if item.get("workload") not in (None, workload["name"]):
             continue
+        if item["kind"] != "figure" and not item.get("workload") and not _asks_for_all(workload):
+            continue
         expectation = _RESOLVERS[item["kind"]](item, driven, workload, unit)
         if expectation is not None:
             found.append(expectation)
     return found
+
+
+def _asks_for_all(workload: Mapping[str, Any]) -> bool:
+    """Whether a workload can reach what volumes may give: not with one I/O at a time, nor at a rate of its own."""
+    return workload["io_depth"] * workload["num_jobs"] > 1 and not workload.get("rate_iops")
 
 
 def _from_caps(item: Json, hosts: Hosts, workload: Mapping[str, Any], unit: str) -> Expectation | None:

@@ -21,8 +21,8 @@ from ansible_collections.hostmax.storage.plugins.plugin_utils.expectations impor
 
 Json = dict[str, Any]
 
-# what was promised by the storage cannot be refused where the client had no CPU left to ask for it
-CLIENT_LIMITS = ("client_cpu",)
+# what was promised by the storage cannot be refused where the client did not ask for it
+CLIENT_LIMITS = ("client_cpu", "queue_depth", "offered_rate")
 USER_FIGURE = "figure"
 # so far above what the storage is allowed to give that something else must have answered
 SUSPICIOUS = 1.10
@@ -90,7 +90,8 @@ def _compare(expectation: Expectation, ladder: Json, points: Mapping[str, Json])
             f"{share}, but {limit['text']} held it back, so the storage was not driven to it",
             measured,
         )
-    return "fail", f"{share}; {allowed}; held back by {limit['text']}", measured
+    why = "what held it back was not found" if limit["kind"] == "unknown" else f"held back by {limit['text']}"
+    return "fail", f"{share}; {allowed}; {why}", measured
 
 
 def _figure(value: float, unit: str) -> str:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, hostmax.storage contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What held a point back, with the evidence: the volumes' caps, the client's CPUs, or too few I/Os offered.
+"""What held a point back, with the evidence: the volumes' caps, the client's CPUs, or too few I/Os asked for.
 
 It must not know about verdicts; it explains a number, it does not judge it.
 """
@@ -21,6 +21,8 @@ AT_CAP = 0.97
 CPU_FULL = 0.95
 # one fio job is one thread of one process: it cannot use more than one CPU
 JOB_FULL = 0.95
+# within 3 % of the rate it was asked to keep to
+AT_RATE = 0.97
 # latency within 25 % of the lightest load's: the volumes were not yet queueing
 UNLOADED = 1.25
 
@@ -111,18 +113,40 @@ def client_cpu(context: Context) -> Limit | None:
     return Limit("client_cpu", f"the client's CPUs ({', '.join(str(c) for c in counts)} of them)", tuple(found))
 
 
-def queue_depth(context: Context) -> Limit | None:
-    """The volumes answered as fast as when hardly loaded: only more I/Os outstanding would have brought more.
+def offered_rate(context: Context) -> Limit | None:
+    """The workload was told to ask for no more, and every volume gave that."""
+    rate = context.workload.get("rate_iops")
+    if not rate:
+        return None
+    rates = [v["total"]["iops"] for volumes in context.point["per_volume"].values() for v in volumes.values()]
+    if not rates or min(rates) < AT_RATE * rate:
+        return None
+    text = f"the rate asked for ({format_count(rate)} IOPS a volume)"
+    return Limit("offered_rate", text, (f"all {len(rates)} volumes ran at {min(rates) / rate:.1%} of it or more",))
 
-    Little's law: IOPS = I/Os outstanding / mean latency, so at an unchanged latency IOPS grow with the depth.
-    """
+
+def _grew(context: Context) -> bool | None:
+    """Whether the latency is above that of the lightest point; None where there is nothing to compare."""
     total, lightest = context.point["total"], context.lightest
     if not total or not total["lat_ns"] or not lightest or not lightest["total"] or not lightest["total"]["lat_ns"]:
         return None
-    latency_ns, unloaded_ns = total["lat_ns"]["mean"], lightest["total"]["lat_ns"]["mean"]
-    if latency_ns > UNLOADED * unloaded_ns:
+    return bool(total["lat_ns"]["mean"] > UNLOADED * lightest["total"]["lat_ns"]["mean"])
+
+
+def queue_depth(context: Context) -> Limit | None:
+    """The volumes answered as fast as when hardly loaded: only more I/Os outstanding would have brought more.
+
+    Little's law: IOPS = I/Os outstanding / mean latency, so at an unchanged latency IOPS grow with the depth. Every
+    point of a ladder has the same depth a volume, so that says so only where the volumes are known to be below their
+    caps, or where one I/O at a time cannot have queued.
+    """
+    if context.workload.get("rate_iops") or not context.point["total"]["lat_ns"]:
         return None
     offered = context.workload["io_depth"] * context.workload["num_jobs"]
+    grew = _grew(context)
+    if grew or (offered > 1 and (grew is None or not _all_capped(context))):
+        return None
+    latency_ns = context.point["total"]["lat_ns"]["mean"]
     evidence = [
         f"{offered} I/Os outstanding a volume at a mean latency of {format_latency(latency_ns)} allow "
         f"{format_count(offered / latency_ns * 1e9)} IOPS a volume by Little's law",
@@ -134,6 +158,30 @@ def queue_depth(context: Context) -> Limit | None:
             f"at this latency {needed:.0f} outstanding would be needed for the cap of {format_count(min(caps))} IOPS"
         )
     return Limit("queue_depth", f"the queue depth offered ({offered} a volume)", tuple(evidence))
+
+
+def _all_capped(context: Context) -> bool:
+    return len(volume_caps(context)) == sum(len(volumes) for volumes in context.point["per_volume"].values())
+
+
+def each_volume(context: Context) -> Limit | None:
+    """Volumes of unknown caps are as fast together as one is alone: nothing they share held them back."""
+    if context.workload.get("rate_iops") or not context.point["total"]["lat_ns"] or volume_caps(context):
+        return None
+    driven = sum(len(volumes) for volumes in context.point["per_volume"].values())
+    grew = _grew(context)
+    if grew or (grew is None and driven > 1):
+        return None
+    offered = context.workload["io_depth"] * context.workload["num_jobs"]
+    latency = format_latency(context.point["total"]["lat_ns"]["mean"])
+    return Limit(
+        "each_volume",
+        f"each volume's own limit, or the queue depth offered ({offered} a volume)",
+        (
+            f"a mean latency of {latency} with {driven} volume(s), no more than with the fewest",
+            "a run with another queue depth tells which of the two it is: only the depth brings more IOPS with more",
+        ),
+    )
 
 
 def unknown(context: Context) -> Limit:
@@ -150,7 +198,7 @@ def unknown(context: Context) -> Limit:
     return Limit("unknown", "not identified", tuple(evidence))
 
 
-RULES: Sequence[Callable[[Context], Limit | None]] = (service_cap, client_cpu, queue_depth)
+RULES: Sequence[Callable[[Context], Limit | None]] = (service_cap, offered_rate, client_cpu, queue_depth, each_volume)
 
 
 def find_limit(context: Context) -> Json | None:

@@ -17,6 +17,8 @@ LIMIT_SHORT = {
     "service_cap": "service cap",
     "client_cpu": "client CPU",
     "queue_depth": "queue depth",
+    "offered_rate": "rate asked for",
+    "each_volume": "each volume",
     "network": "network",
     "unknown": "not found",
 }
@@ -24,6 +26,8 @@ LIMIT_LONG = {
     "service_cap": "the service cap of the volumes",
     "client_cpu": "the client's CPUs",
     "queue_depth": "the queue depth offered",
+    "offered_rate": "the rate asked for",
+    "each_volume": "each volume's own limit or the queue depth offered",
     "network": "the network",
 }
 SIGNS = {"pass": "✓", "fail": "✗", "inconclusive": "~", "invalid": "!"}

@@ -36,3 +36,8 @@ def test_never_silences_everything():
 
 def test_inconclusive_fails_where_asked():
     assert "inconclusive" in reason_to_fail(results("inconclusive"), ["inconclusive"])
+
+
+def test_many_reasons_stay_a_sentence():
+    found = {**results(), "verdicts": [{"name": f"v{k}", "status": "fail", "reason": "why"} for k in range(20)]}
+    assert reason_to_fail(found, DEFAULT).endswith("v4: fail (why); and 15 more in the report")

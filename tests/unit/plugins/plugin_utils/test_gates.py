@@ -59,6 +59,29 @@ def test_a_queue_that_was_not_kept_full_is_found_by_littles_law():
     assert gate["measured"] == pytest.approx(0.5)
 
 
+def test_ios_on_their_way_at_the_end_of_a_short_point_are_no_fault():
+    # 256 offered at 0.9 s in 10 s: nine in a hundred of them never end inside the measurement
+    slow = {"a": volume(read=direction(256 * 0.92 / 0.9, 900_000_000))}
+    gate = outcome({"h1": sample(slow)}, point=planned(io_depth=256))[1]["littles_law"]
+    assert gate["passed"] is True
+    assert gate["limit"] == pytest.approx(0.14)
+
+
+def test_the_time_between_two_ios_of_a_very_fast_volume_is_no_fault():
+    # one I/O at a time, 2 us each, 0.3 us of fio's own work between them
+    fast = volume(read=direction(435_000, 2_000), usr=0.24, sys=0.75)
+    gate = outcome({"h1": sample({"a": fast})}, point=planned(io_depth=1))[1]["littles_law"]
+    assert gate["passed"] is True
+    assert "held up in fio itself" in gate["text"]
+    idle = volume(read=direction(435_000, 2_000), usr=0.01, sys=0.02)
+    assert outcome({"h1": sample({"a": idle})}, point=planned(io_depth=1))[1]["littles_law"]["passed"] is False
+
+
+def test_processes_of_one_host_that_hardly_ran_together_are_found():
+    apart = sample(FULL_QUEUE, window={"start_s": 103.0, "end_s": 110.0, "overlap": 0.6, "skew_s": 3.0})
+    assert outcome({"h1": apart})[1]["overlap"]["passed"] is False
+
+
 def test_littles_law_says_nothing_about_a_limited_rate():
     slow = {"a": volume(read=direction(100, 1_000_000))}
     assert outcome({"h1": sample(slow)}, point=planned(rate_iops=100))[1]["littles_law"]["passed"] is None

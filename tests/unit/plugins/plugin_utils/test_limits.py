@@ -11,10 +11,10 @@ FREE = {"busy": 0.30, "busiest_cpu": 0.4, "user": 0.1, "system": 0.2, "iowait": 
 FULL = {"busy": 0.99, "busiest_cpu": 1.0, "user": 0.2, "system": 0.79, "iowait": 0.0, "steal": 0.0}
 
 
-def find(volumes, cpu=None, lightest=None, block=4096):
-    plan = planned(len(volumes), block_size_bytes=block)
+def find(volumes, cpu=None, lightest=None, block=4096, cap=CAP, **workload):
+    plan = planned(len(volumes), block_size_bytes=block, **workload)
     point = merge.merge_point(plan, {"h1": sample(volumes, cpu=cpu or FREE)})
-    hosts = {"h1": {"cpus": 2, "volumes": [{"name": name, "cap": CAP} for name in volumes]}}
+    hosts = {"h1": {"cpus": 2, "volumes": [{"name": name, "cap": cap} for name in volumes]}}
     first = merge.merge_point(plan, {"h1": sample(lightest)}) if lightest else None
     return limits.find_limit(limits.Context(point, plan["workload"], hosts, first))
 
@@ -69,6 +69,29 @@ def test_latency_that_grew_with_load_is_not_blamed_on_the_depth():
     limit = find(loaded, lightest=light)
     assert limit["kind"] == "unknown"
     assert limit["evidence"]
+
+
+def test_volumes_of_unknown_caps_that_scale_may_be_at_their_own_limit_and_are_not_blamed_on_the_depth():
+    two = {"a": volume(read=direction(25_000, 1_280_000)), "b": volume(read=direction(25_000, 1_280_000))}
+    one = {"a": two["a"]}
+    for volumes, lightest in ((two, one), (one, None)):
+        limit = find(volumes, lightest=lightest, cap=None)
+        assert limit["kind"] == "each_volume"
+        assert "own limit, or the queue depth offered (32 a volume)" in limit["text"]
+    assert find(two, cap=None)["kind"] == "unknown"
+
+
+def test_one_io_at_a_time_is_limited_by_that_also_on_the_first_point():
+    assert find({"a": volume(read=direction(8000, 120_000))}, cap=None, io_depth=1)["kind"] == "queue_depth"
+
+
+def test_a_rate_that_was_asked_for_and_reached_is_the_limit():
+    slow = {"a": volume(read=direction(999, 170_000)), "b": volume(read=direction(1000, 170_000))}
+    limit = find(slow, lightest=slow, rate_iops=1000)
+    assert limit["kind"] == "offered_rate"
+    assert "the rate asked for (1,000 IOPS a volume)" in limit["text"]
+    missed = {"a": volume(read=direction(500, 170_000))}
+    assert find(missed, lightest=missed, rate_iops=1000)["kind"] == "unknown"
 
 
 def test_nothing_measured_has_no_limit():

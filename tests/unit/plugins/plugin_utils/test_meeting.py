@@ -14,7 +14,9 @@ def volume(name, *identities):
 
 
 def test_hosts_of_their_own_may_measure_together():
-    assert meeting.refusals({"a": host("m1", volume("v1", "naa.1")), "b": host("m2", volume("v1", "naa.2"))}, True) == []
+    assert (
+        meeting.refusals({"a": host("m1", volume("v1", "naa.1")), "b": host("m2", volume("v1", "naa.2"))}, True) == []
+    )
 
 
 def test_two_names_of_one_machine_are_refused_in_one_sentence():
