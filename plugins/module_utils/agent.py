@@ -27,6 +27,7 @@ import traceback
 from typing import Any, Callable
 
 from ansible_collections.hostmax.storage.plugins.module_utils import (
+    fio_job,
     fio_output,
     fio_run,
     fio_tool,
@@ -104,6 +105,9 @@ class Agent:
             self.say("failed", reason=str(exc))
         except OSError as exc:
             self.say("failed", reason=f"{exc.filename or self.work_dir}: {exc.strerror}")
+        except Exception as exc:
+            self.say("failed", reason=f"the agent met a fault it does not know ({type(exc).__name__}: {exc})")
+            raise
 
     def _claimed(self) -> bool:
         return os.path.exists(os.path.join(self.work_dir, "claimed"))
@@ -125,6 +129,7 @@ class Agent:
         fault = fio_tool.version_fault(version)
         if fault:
             raise AgentError(fault)
+        self._check_jobs()
         self._choose_engines(fio)
         writes = any(point["writes"] for point in self.plan["points"])
         verdicts = self._judge(list(self._volumes), writes)
@@ -142,6 +147,17 @@ class Agent:
             volumes=verdicts,
         )
         return fio_run.Host(self.plan["run_id"], self.work_dir, fio, self.plan.get("cgroup"), devices)
+
+    def _check_jobs(self) -> None:
+        """Every job must name the volumes that the guard is asked about, by the same paths, and nothing else."""
+        for point in self.plan["points"]:
+            named = _files_of(point["job"])
+            judged = [(name, self._volumes.get(name, {}).get("path")) for name in point["volumes"]]
+            if named != judged:
+                raise AgentError(
+                    f"The job of point {point['id']} names other files than the volumes that were checked; "
+                    "the plan was damaged or changed, make another run."
+                )
 
     def _choose_engines(self, fio: str) -> None:
         available = fio_tool.read_engines(fio, host_state.run_command)
@@ -212,6 +228,17 @@ class Agent:
             host_state.remove_work_dir(self.plan["run_id"])
         else:
             self.say("restored", left=left)
+
+
+def _files_of(job: str) -> list[tuple[str, str | None]]:
+    """Each file a job would open, with the section it stands in; None for one that is not a plain file name."""
+    found: list[tuple[str, str | None]] = []
+    for section, options in fio_job.parse_job(job):
+        files = [value for key, value in options if key == "filename"]
+        others = [key for key, _value in options if key in ("directory", "filename_format", "opendir", "include")]
+        if section != "global" or files or others:
+            found.append((section, files[0] if len(files) == 1 and not others else None))
+    return found
 
 
 def headline(sample: dict[str, Any]) -> dict[str, Any]:

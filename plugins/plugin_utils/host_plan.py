@@ -17,7 +17,7 @@ Json = dict[str, Any]
 # time for everything between the agent's start and T0, and for results to be claimed after the last point
 DEADLINE_SLACK_S = 1800.0
 POINT_SLACK_S = 5.0
-VOLUME_KEYS = ("name", "path", "size_bytes", "size", "identity", "overwrite", "kind", "cap")
+VOLUME_KEYS = ("name", "path", "size_bytes", "size", "identity", "overwrite", "kind", "cap", "needed_bytes")
 
 
 def for_host(plan: Mapping[str, Any], host: str, thin: Mapping[str, Any]) -> Json:

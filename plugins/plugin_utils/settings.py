@@ -149,6 +149,8 @@ def _make(host: str, variables: Mapping[str, Any], given: Mapping[str, Any], val
     volumes, thin = _volumes(host, variables, given, values)
     for volume in volumes:
         _check_fit(volume, workloads)
+        # for the guard, where the inventory does not say how large a volume is
+        volume["needed_bytes"] = max(_needed_bytes(workload) for workload in workloads)
     return Settings(
         host=host,
         values=values,
@@ -291,8 +293,12 @@ def _refuse_doubles(volumes: Sequence[Json]) -> None:
 def _check_fit(volume: Json, workloads: Sequence[Workload]) -> None:
     size_bytes = volume["size_bytes"]
     for workload in workloads:
-        needed = max(workload.working_set_bytes or 0, workload.block_size_bytes * workload.num_jobs)
+        needed = _needed_bytes(workload)
         if size_bytes is not None and needed > size_bytes:
             raise ValueRefused(
                 f"volume {volume['name']}: the workload {workload.name} needs {needed} bytes of it, it has {size_bytes}"
             )
+
+
+def _needed_bytes(workload: Workload) -> int:
+    return max(workload.working_set_bytes or 0, workload.block_size_bytes * workload.num_jobs)

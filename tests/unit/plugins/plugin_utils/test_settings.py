@@ -43,8 +43,15 @@ def test_named_volumes_are_measured_with_the_defaults():
             "overwrite": None,
             "kind": "block",
             "cap": None,
+            "needed_bytes": 4096,
         },
     )
+
+
+def test_the_guard_learns_how_much_of_a_volume_the_largest_workload_needs():
+    doing = {"name": "big", "rw": "randread", "block_size": "4k", "working_set": "10GiB"}
+    found = settings(hostmax_volumes=[{"path": "/dev/sdb"}], hostmax_workloads=["4k-randread", doing])
+    assert found.volumes[0]["needed_bytes"] == 10 * 2**30
 
 
 def test_this_machine_without_volumes_gets_twenty_thin_ones():
