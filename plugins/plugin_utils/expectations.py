@@ -15,6 +15,7 @@ from ansible_collections.hostmax.storage.plugins.module_utils.units import UnitE
 from ansible_collections.hostmax.storage.plugins.plugin_utils.ladder import headline_unit
 from ansible_collections.hostmax.storage.plugins.plugin_utils.profiles import did_you_mean, profile_names
 from ansible_collections.hostmax.storage.plugins.plugin_utils.volume_model import (
+    WHOLE_IO_BYTES,
     Caps,
     ExpectationError,
     expectation_profile,
@@ -201,6 +202,8 @@ def _asks_for_all(workload: Mapping[str, Any]) -> bool:
 def _from_caps(item: Json, hosts: Hosts, workload: Mapping[str, Any], unit: str) -> Expectation | None:
     caps = {host: [volume.get("cap") for volume in volumes] for host, volumes in hosts.items()}
     if not caps or any(cap is None for each in caps.values() for cap in each) or not any(caps.values()):
+        return None
+    if workload["block_size_bytes"] > WHOLE_IO_BYTES:
         return None
     # the kernel's throttle caps reads and writes each on their own
     each = {

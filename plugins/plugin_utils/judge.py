@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.hostmax.storage.plugins.module_utils.units import format_count, format_rate
+from ansible_collections.hostmax.storage.plugins.module_utils.units import format_bytes, format_count, format_rate
 from ansible_collections.hostmax.storage.plugins.plugin_utils.expectations import (
     Expectation,
     ExpectationError,
     published_references,
     resolve_expectations,
 )
+from ansible_collections.hostmax.storage.plugins.plugin_utils.volume_model import WHOLE_IO_BYTES
 
 Json = dict[str, Any]
 
@@ -58,6 +59,12 @@ def judge(
             judged.verdicts.append(verdict(expectation, ladder, by_id))
             judged.warnings += _suspicions(expectation, ladder)
         judged.references += _references(volumes, workload, ladder, by_id)
+        capped = any(volume.get("cap") for each in volumes.values() for volume in each)
+        if capped and workload["block_size_bytes"] > WHOLE_IO_BYTES:
+            judged.warnings.append(
+                f"{ladder['workload']} cannot be compared with the caps of thin volumes: the kernel cuts I/Os of more "
+                f"than {format_bytes(WHOLE_IO_BYTES)} in pieces and charges them up to twice."
+            )
     return judged
 
 

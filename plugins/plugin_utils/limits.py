@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.units import format_count, format_latency, format_rate
+from ansible_collections.hostmax.storage.plugins.plugin_utils.volume_model import WHOLE_IO_BYTES
 
 Json = dict[str, Any]
 
@@ -50,7 +51,9 @@ class Context:
 
 
 def volume_caps(context: Context) -> dict[tuple[str, str], Json]:
-    """The caps of the volumes of this point that have any, by host and name."""
+    """The caps of the volumes of this point that have any, by host and name; none where they are no truth."""
+    if context.workload["block_size_bytes"] > WHOLE_IO_BYTES:
+        return {}
     return {
         (host, volume["name"]): volume["cap"]
         for host, measured in context.point["per_volume"].items()

@@ -115,16 +115,17 @@ def fairness(per_volume: Mapping[str, Mapping[str, Json]]) -> Json | None:
 
 
 def window_of(samples: Mapping[str, Json]) -> Json | None:
-    """The time in which every host was doing I/O, all its processes at work; overlap is its share of the longest.
+    """The time in which every host was doing I/O; overlap is its share of the longest host window.
 
-    The longest is counted from the first process of a host to its last, which its own overlap tells.
+    A host's own overlap, of its processes, is no part of it: fio starts them together, and the first entry of a slow
+    one in its log comes late by what the first I/Os took.
     """
     windows = [sample["window"] for sample in samples.values() if sample.get("window")]
     if not windows:
         return None
     starts = [window["start_s"] for window in windows]
     start_s, end_s = max(starts), min(window["end_s"] for window in windows)
-    longest_s = max((window["end_s"] - window["start_s"]) / (window.get("overlap") or 1.0) for window in windows)
+    longest_s = max(window["end_s"] - window["start_s"] for window in windows)
     overlap = max(0.0, end_s - start_s) / longest_s if longest_s > 0 else 0.0
     return {"start_s": start_s, "end_s": end_s, "overlap": overlap, "skew_s": start_s - min(starts)}
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.units import format_count, format_latency, format_rate
+from ansible_collections.hostmax.storage.plugins.plugin_utils.volume_model import WHOLE_IO_BYTES
 
 LIMIT_SHORT = {
     "service_cap": "service cap",
@@ -291,9 +292,9 @@ def _section(ladder: dict[str, Any], points: list[dict[str, Any]], hosts: list[d
 def _caps(workload: dict[str, Any], unit: str, hosts: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """What each capped volume may deliver in the ladder's unit, by host and volume; empty for a mixed workload.
 
-    Caps hold for each direction by itself, so a mix has no single figure to draw.
+    Caps hold for each direction by itself, so a mix has no single figure to draw; nor have I/Os the kernel cuts up.
     """
-    if workload["read_percent"] not in (0, 100):
+    if workload["read_percent"] not in (0, 100) or workload["block_size_bytes"] > WHOLE_IO_BYTES:
         return {}
     block_bytes = workload["block_size_bytes"]
     factor = block_bytes if unit == "bytes_per_s" else 1

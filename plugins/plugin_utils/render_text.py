@@ -152,17 +152,26 @@ def _table(rows: list[Row]) -> list[str]:
 
 
 def _overview(sections: list[Section]) -> list[str]:
-    """One line a workload, when the ladders do not fit on the screen."""
-    width = min(40, max((len(clean(section.title)) for section in sections), default=0))
-    lines = [f"  {'Workload':<{width}}  {'headline':>17}  {'volumes':>7}  {'lat mean / p99':>17}  held back by"]
-    for section in sections:
-        row = section.headline_row
-        volumes = f"{row.volumes:,}" if row else "-"
-        lat = f"{latency(row.lat_ns('mean'))} / {latency(row.lat_ns('p99'))}" if row else "-"
-        after = row.limit_words if row else "no point counted"
-        title = _cut(clean(section.title), width)
-        lines.append(_cut(f"  {title:<{width}}  {section.key_figure:>17}  {volumes:>7}  {lat:>17}  {after}", COLUMNS))
-    return lines if sections else []
+    """One line a workload, by its name, when the ladders do not fit on the screen."""
+    if not sections:
+        return []
+    cells = [("Workload", "headline", "volumes", "lat mean / p99"), *(_overview_cells(section) for section in sections)]
+    rows = [section.headline_row for section in sections]
+    tails = ["held back by", *(row.limit_words if row else "no point counted" for row in rows)]
+    widths = [max(len(line[column]) for line in cells) for column in range(4)]
+    room = COLUMNS - sum(widths[1:]) - max(map(len, tails)) - 10
+    widths[0] = min(widths[0], max(12, room))
+    lines = []
+    for line, tail in zip(cells, tails, strict=True):
+        rest = "  ".join(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))
+        lines.append(_cut(f"  {_cut(line[0], widths[0]):<{widths[0]}}  {rest}  {tail}", COLUMNS))
+    return lines
+
+
+def _overview_cells(section: Section) -> tuple[str, str, str, str]:
+    row = section.headline_row
+    lat = f"{latency(row.lat_ns('mean'))} / {latency(row.lat_ns('p99'))}" if row else "-"
+    return clean(section.name), section.key_figure, f"{row.volumes:,}" if row else "-", lat
 
 
 @dataclass(frozen=True)

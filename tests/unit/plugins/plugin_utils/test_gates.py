@@ -77,11 +77,6 @@ def test_the_time_between_two_ios_of_a_very_fast_volume_is_no_fault():
     assert outcome({"h1": sample({"a": idle})}, point=planned(io_depth=1))[1]["littles_law"]["passed"] is False
 
 
-def test_processes_of_one_host_that_hardly_ran_together_are_found():
-    apart = sample(FULL_QUEUE, window={"start_s": 103.0, "end_s": 110.0, "overlap": 0.6, "skew_s": 3.0})
-    assert outcome({"h1": apart})[1]["overlap"]["passed"] is False
-
-
 def test_littles_law_says_nothing_about_a_limited_rate():
     slow = {"a": volume(read=direction(100, 1_000_000))}
     assert outcome({"h1": sample(slow)}, point=planned(rate_iops=100))[1]["littles_law"]["passed"] is None

@@ -85,6 +85,11 @@ def test_one_io_at_a_time_is_limited_by_that_also_on_the_first_point():
     assert find({"a": volume(read=direction(8000, 120_000))}, cap=None, io_depth=1)["kind"] == "queue_depth"
 
 
+def test_caps_of_ios_that_the_kernel_cuts_in_pieces_prove_nothing():
+    large = {"a": volume(read=direction(12, 660_000_000, block=2**20))}
+    assert find(large, lightest=large, block=2**20)["kind"] == "each_volume"
+
+
 def test_a_rate_that_was_asked_for_and_reached_is_the_limit():
     slow = {"a": volume(read=direction(999, 170_000)), "b": volume(read=direction(1000, 170_000))}
     limit = find(slow, lightest=slow, rate_iops=1000)

@@ -71,8 +71,8 @@ def test_many_workloads_become_a_line_each():
         results["ladders"] += again["ladders"]
     text = summary(results)
     assert len(text.splitlines()) <= 40
-    assert "430,248 IOPS" in row_of(text, "4 KiB random read, queue depth 32")
-    assert "again 7" in text
+    assert "430,248 IOPS" in row_of(text, "4k-randread  ")
+    assert "again7" in text
 
 
 def test_two_hundred_failed_hosts_do_not_push_the_figures_off_the_screen():
@@ -91,3 +91,20 @@ def test_a_run_without_any_point_is_still_told():
     results.update(points=[], ladders=[], verdicts=[], references=[])
     results["run"].update(status="invalid", points_measured=0)
     assert "No point was measured." in summary(results).splitlines()[0]
+
+
+def test_workloads_with_the_same_title_are_told_apart_and_what_held_them_back_is_whole():
+    results = examples.example(workloads=("4k-randread",), rungs=(1, 2))
+    for number in range(9):
+        again = examples.example(workloads=("4k-randread",), rungs=(1, 2))
+        for entry in (*again["points"], *again["ladders"]):
+            entry["id"] = entry["point"] = f"again{number}"
+        again["ladders"][0].update(workload=f"oci-throughput-randread-{number}", maximum=None)
+        for point in again["points"]:
+            point["workload"] = {**point["workload"], "name": f"oci-throughput-randread-{number}"}
+        results["points"] += again["points"]
+        results["ladders"] += again["ladders"]
+    text = summary(results)
+    assert row_of(text, "oci-throughput-randread-3").endswith("no point counted")
+    lines = [line for line in text.splitlines() if "counted" in line or line.endswith("service cap")]
+    assert len({line.rindex("  ") for line in lines}) == 1
