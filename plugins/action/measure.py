@@ -73,6 +73,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 
     def _start(self, args: dict[str, Any]) -> dict[str, Any]:
         """Start the agent, wait until it is ready, keep the host's facts and its clock's offset."""
+        self._run.make_latest()
         payload = host_plan.for_host(self._run.plan, self._name, args["thin"])
         started = self._execute_module(
             module_name="hostmax.storage.agent",
@@ -141,7 +142,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                     self._run.write_status(self._name, "ok", None)
                     return {"changed": False, "points_measured": measured}
             if not alive and not events:
-                return self._fail("the agent ended without a word; was it killed?", points_measured=measured)
+                return self._fail(self._why_gone(), points_measured=measured)
             if time.time() > end_s + PATIENCE_S:
                 return self._fail("the agent did not end its plan in time", points_measured=measured)
             if not events:
@@ -174,6 +175,13 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         lines = answer["stdout"].splitlines()
         events = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
         return events, "alive" in lines
+
+    def _why_gone(self) -> str:
+        """Why the agent is not there any more, although it said nothing of an end."""
+        there = self._low_level_execute_command(f"[ -e {shlex.quote(self._work_dir)} ] && echo there")
+        if there["rc"] == 0:
+            return "the agent ended without a word; was it killed?"
+        return "the run was ended on the host and its files are gone; somebody restored the host meanwhile"
 
     def _wait_for_ready(self) -> dict[str, Any]:
         end_s = time.time() + READY_WAIT_S

@@ -109,6 +109,10 @@ def summary(runs: list[dict[str, Any]]) -> str:
     restored = sum(len(run["restored"]) for run in runs)
     left = [f"{item['what']} of {run['run_id']}: {item['why']}" for run in runs for item in run["left"]]
     what = f"{restored} change{'' if restored == 1 else 's'} of {', '.join(run['run_id'] for run in runs)} put back"
+    ended = sum(len(run.get("ended", ())) for run in runs)
+    if ended:
+        # an agent puts back what it can before it goes
+        what = f"{ended} process{'' if ended == 1 else 'es'} ended, {what}"
     if left:
         return f"{what}, {len(left)} left: {' '.join(left)}"
     return f"{what}, nothing left."

@@ -91,7 +91,7 @@ def check_results(results: str) -> Path:
 
 
 def create_run(results: str, run_id: str, plan: Json) -> RunDirectory:
-    """Make the directory of a new run with its plan and point `latest` at it."""
+    """Make the directory of a new run with its plan; `latest` points at it once it measures (`make_latest`)."""
     root = check_results(results)
     path = root / run_id
     try:
@@ -103,15 +103,6 @@ def create_run(results: str, run_id: str, plan: Json) -> RunDirectory:
         raise RunDirectoryError(f"{path} exists already; a run directory is never used twice, start again.") from error
     except OSError as error:
         raise RunDirectoryError(f"hostmax_results {root}: {error.strerror}; name another directory.") from error
-    # a convenience: a file system without links, or a directory of that name, must not stop a run
-    with contextlib.suppress(OSError):
-        link = root / f".{LATEST}.{os.getpid()}"
-        link.unlink(missing_ok=True)
-        link.symlink_to(run_id)
-        try:
-            link.replace(root / LATEST)
-        except OSError:
-            link.unlink()
     return RunDirectory(path)
 
 
@@ -154,6 +145,19 @@ class RunDirectory:
         if missing:
             raise RunDirectoryError(f"{path} lacks {', '.join(missing)}; it was damaged, make another run.")
         return document
+
+    def make_latest(self) -> None:
+        """Point `latest` at this run, which begins now: one that was refused before is not what anybody looks for."""
+        root = self.path.parent
+        # a convenience: a file system without links, or a directory of that name, must not stop a run
+        with contextlib.suppress(OSError):
+            link = root / f".{LATEST}.{os.getpid()}"
+            link.unlink(missing_ok=True)
+            link.symlink_to(self.path.name)
+            try:
+                link.replace(root / LATEST)
+            except OSError:
+                link.unlink()
 
     def host_path(self, host: str) -> Path:
         """The directory of one host."""

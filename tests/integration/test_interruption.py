@@ -154,3 +154,11 @@ def test_a_full_disk_on_the_host_ends_the_run_in_one_sentence(tmp_path, results,
     assert "No space left on device" in run.output() or "file system is full" in run.output()
     assert counted(results) == [True, False]
     assert [path.name for path in state.iterdir()] == []
+
+
+def test_a_run_that_somebody_restores_meanwhile_says_so(started, state, results):
+    done = play("restore", {"hostmax_run": str(results / "latest")}, HOSTMAX_STATE=str(state))
+    assert done.returncode == 0, done.stdout
+    assert "ended, " in done.stdout
+    assert started.end() == 2
+    assert "somebody restored the host meanwhile" in started.output() or "the run was stopped" in started.output()

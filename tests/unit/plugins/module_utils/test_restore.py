@@ -143,3 +143,5 @@ def test_the_summary_is_one_sentence():
     assert restore.summary([]) == "No run on this host is waiting to be restored."
     run = {"run_id": "run1", "restored": ["file /a"], "left": []}
     assert restore.summary([run]) == "1 change of run1 put back, nothing left."
+    ended = {**run, "restored": [], "ended": [7, 8]}
+    assert restore.summary([ended]) == "2 processes ended, 0 changes of run1 put back, nothing left."

@@ -48,10 +48,14 @@ def test_a_run_id_says_what_ran_and_when_in_utc():
     assert re.fullmatch(r"a_b_-.*", new_run_id("a b/", NOW))
 
 
-def test_a_new_run_holds_its_plan_and_is_the_latest(run):
+def test_a_new_run_holds_its_plan_and_is_the_latest_once_it_measures(run):
     assert json.loads((run.path / "plan.json").read_text()) == PLAN
+    assert not (run.path.parent / "latest").exists()
+    run.make_latest()
     assert (run.path.parent / "latest").resolve() == run.path
     later = create_run(str(run.path.parent), "other", {**PLAN, "run_id": "other"})
+    assert open_run(run.path.parent / "latest").path == run.path
+    later.make_latest()
     assert open_run(run.path.parent / "latest").path == later.path
     assert sorted(path.name for path in run.path.parent.iterdir()) == [RUN_ID, "latest", "other"]
 
@@ -64,7 +68,9 @@ def test_a_run_directory_is_never_used_twice(run):
 
 def test_a_directory_called_latest_does_not_stop_a_run(tmp_path):
     (tmp_path / "latest").mkdir()
-    assert create_run(str(tmp_path), RUN_ID, PLAN).plan == PLAN
+    run = create_run(str(tmp_path), RUN_ID, PLAN)
+    run.make_latest()
+    assert run.plan == PLAN
     assert sorted(path.name for path in tmp_path.iterdir()) == [RUN_ID, "latest"]
 
 
