@@ -76,7 +76,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         try:
             result.update(self._plan(str(args["playbook"]), hosts, task_vars))
         except (ProfileError, run_directory.RunDirectoryError, SettingsError) as error:
-            raise AnsibleActionFail(_shortened(str(error))) from error
+            raise AnsibleActionFail(_shortened(str(error))) from None
         return result
 
     def _plan(self, playbook: str, hosts: list[str], task_vars: Mapping[str, Any]) -> dict[str, Any]:

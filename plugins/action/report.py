@@ -50,7 +50,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             if not self._task.check_mode:
                 render.render_all(results.build(run), run.path)
         except (run_directory.RunDirectoryError, render.RenderError, OSError) as exc:
-            raise AnsibleActionFail(str(exc)) from exc
+            raise AnsibleActionFail(str(exc)) from None
+        except (LookupError, TypeError, AttributeError) as exc:
+            raise AnsibleActionFail(
+                f"{run.path} cannot be reported, a part of it is missing or another's ({type(exc).__name__}: {exc}); "
+                "its plan.json and samples.jsonl must be those that one run wrote."
+            ) from exc
         return {**result, "changed": False, "directory": str(run.path), "report": str(run.path / "report.html")}
 
     def _show(self, run: run_directory.RunDirectory, fail_on: list[str]) -> dict[str, Any]:

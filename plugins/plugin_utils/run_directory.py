@@ -26,6 +26,7 @@ Json = dict[str, Any]
 Samples = dict[str, dict[str, Json]]
 
 PLAN_SCHEMA = "hostmax.plan/1"
+PLAN_KEYS = ("run_id", "playbook", "created_utc", "command", "seed", "settings", "planned_s", "hosts", "points")
 LEAST_FREE_BYTES = 50 * 1024 * 1024
 LATEST = "latest"
 _LONGEST_FILE_NAME = 200
@@ -141,7 +142,7 @@ class RunDirectory:
         schema = document.get("schema")
         if schema != PLAN_SCHEMA:
             raise RunDirectoryError(f"{path} has the schema {schema!r}, this version reads {PLAN_SCHEMA!r}.")
-        missing = [key for key in ("run_id", "hosts", "points", "settings") if key not in document]
+        missing = [key for key in PLAN_KEYS if key not in document]
         if missing:
             raise RunDirectoryError(f"{path} lacks {', '.join(missing)}; it was damaged, make another run.")
         return document

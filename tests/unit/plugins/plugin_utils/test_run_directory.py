@@ -25,7 +25,10 @@ from hypothesis import strategies as st
 
 NOW = datetime.datetime(2026, 11, 30, 20, 40, 0, tzinfo=datetime.timezone(datetime.timedelta(hours=1)))
 RUN_ID = "host_max-20261130T194000Z-a1b2c3"
-PLAN = {"schema": "hostmax.plan/1", "run_id": RUN_ID, "hosts": {"h": {}}, "points": [], "settings": {}}
+PLAN = {
+    **{"schema": "hostmax.plan/1", "run_id": RUN_ID, "hosts": {"h": {}}, "points": [], "settings": {}},
+    **{"playbook": "host_max", "created_utc": "2026-11-30T19:40:00Z", "command": "x", "seed": 1, "planned_s": 1.0},
+}
 
 
 @pytest.fixture
@@ -128,7 +131,15 @@ def test_a_file_is_no_run_directory(run):
         ("[1]", "is not a JSON object, it is none of our files."),
         ('{"schema": "hostmax.plan/9"}', "has the schema 'hostmax.plan/9', this version reads 'hostmax.plan/1'."),
         ("{}", "has the schema None, this version reads 'hostmax.plan/1'."),
-        ('{"schema": "hostmax.plan/1"}', "lacks run_id, hosts, points, settings; it was damaged, make another run."),
+        (
+            '{"schema": "hostmax.plan/1"}',
+            "lacks run_id, playbook, created_utc, command, seed, settings, planned_s, hosts, points;"
+            " it was damaged, make another run.",
+        ),
+        (
+            json.dumps({key: value for key, value in PLAN.items() if key != "playbook"}),
+            "lacks playbook; it was damaged, make another run.",
+        ),
     ],
 )
 def test_a_plan_that_is_not_whole_is_refused(run, text, sentence):
