@@ -88,10 +88,11 @@ def make_plan(
 
 def _bounded(workloads: Sequence[Workload], settings_by_host: Mapping[str, Settings]) -> list[Workload]:
     """The workloads as they run: what is written to thin volumes stays on the host's disk until they are removed."""
-    if not any(settings.thin for settings in settings_by_host.values()):
+    sizes = [settings.thin["size_bytes"] for settings in settings_by_host.values() if settings.thin]
+    if not sizes:
         return list(workloads)
     return [
-        replace(workload, working_set_bytes=THIN_WRITE_BYTES)
+        replace(workload, working_set_bytes=min(THIN_WRITE_BYTES, *sizes))
         if workload.writes and workload.working_set_bytes is None
         else workload
         for workload in workloads

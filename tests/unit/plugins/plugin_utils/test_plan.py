@@ -149,6 +149,12 @@ def test_a_plan_says_which_points_write():
     assert [point["writes"] for point in made["points"]] == [False, True]
 
 
+def test_the_bound_of_writes_is_no_more_than_a_small_thin_volume_holds():
+    small = {"localhost": {"hostmax_thin_count": 2, "hostmax_thin_size": "100MB"}}
+    made = plan(hosts=small, hostmax_workloads=["4k-randwrite"])
+    assert made["points"][0]["workload"]["working_set_bytes"] == 100_000_000
+
+
 def test_writes_to_thin_volumes_stay_within_a_bound_that_the_disk_is_asked_for():
     made = plan({"localhost": {"hostmax_thin_count": 4}}, hostmax_workloads=["4k-randwrite", "4k-randread"])
     write, read = made["points"][0], made["points"][-1]
