@@ -102,7 +102,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         self._run.write_facts(self._name, facts)
         journal = self._low_level_execute_command(f"cat {shlex.quote(os.path.join(self._work_dir, 'journal.json'))}")
         self._run.write_journal(self._name, json.loads(journal["stdout"]))
-        for note in {engine["note"] for engine in ready["engines"].values() if engine["note"]}:
+        for note in {engine["note"] for engine in ready["engines"] if engine["note"]}:
             Display().warning(f"{self._name}: {note}")
         return {"changed": False}
 

@@ -73,7 +73,7 @@ class Agent:
         self.plan = plan
         self.stop_reason: str | None = None
         self._volumes = {volume["name"]: volume for volume in plan["volumes"]}
-        self._engines: dict[str, tuple[str, str | None]] = {}
+        self._engines: dict[tuple[str, int], tuple[str, str | None]] = {}
         self._held: Any = None
 
     def say(self, event: str, **facts: Any) -> None:
@@ -143,7 +143,10 @@ class Agent:
         self.say(
             "ready",
             fio_version=version,
-            engines={wanted: {"used": used, "note": note} for wanted, (used, note) in self._engines.items()},
+            engines=[
+                {"wanted": wanted, "io_depth": depth, "used": used, "note": note}
+                for (wanted, depth), (used, note) in self._engines.items()
+            ],
             volumes=verdicts,
         )
         return fio_run.Host(self.plan["run_id"], self.work_dir, fio, self.plan.get("cgroup"), devices)
@@ -160,16 +163,17 @@ class Agent:
                 )
 
     def _choose_engines(self, fio: str) -> None:
+        """The engine for each depth: a host may give a shallow ring and refuse a deep one."""
         available = fio_tool.read_engines(fio, host_state.run_command)
         for point in self.plan["points"]:
-            wanted = point["engine"]
-            if wanted not in self._engines:
+            key = (point["engine"], point["io_depth"])
+            if key not in self._engines:
                 try:
-                    used, note = fio_tool.choose_engine(wanted, available, point["io_depth"])
+                    self._engines[key] = fio_tool.choose_engine(point["engine"], available, point["io_depth"])
                 except fio_tool.ToolError as exc:
                     raise AgentError(str(exc)) from exc
-                self._engines[wanted] = (used, note)
-            if self._engines[wanted][0] == "libaio" and not point["direct"]:
+            used, note = self._engines[key]
+            if used == "libaio" and not point["direct"]:
                 raise AgentError(f"{note} libaio is synchronous without direct I/O: set direct.")
 
     def _judge(self, names: list[str], writes: bool) -> list[dict[str, Any]]:
@@ -203,7 +207,7 @@ class Agent:
             self._measure_one(host, point, due_s)
 
     def _measure_one(self, host: fio_run.Host, point: dict[str, Any], due_s: float) -> None:
-        engine, note = self._engines[point["engine"]]
+        engine, note = self._engines[point["engine"], point["io_depth"]]
         point = dict(point, job=point["job"].replace("\nioengine=io_uring\n", f"\nioengine={engine}\n"))
         if point["writes"]:
             self._judge(point["volumes"], writes=True)

@@ -8,7 +8,7 @@ It must not know what was measured; judge compares. All figures are in bytes and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.units import UnitError, parse_size, size_matches
@@ -26,7 +26,14 @@ from ansible_collections.hostmax.storage.plugins.plugin_utils.volume_model impor
     volume_caps,
 )
 
-__all__ = ["Expectation", "ExpectationError", "check_expect", "published_references", "resolve_expectations"]
+__all__ = [
+    "Expectation",
+    "ExpectationError",
+    "check_expect",
+    "known_caps",
+    "published_references",
+    "resolve_expectations",
+]
 
 Json = dict[str, Any]
 Hosts = Mapping[str, Sequence[Json]]
@@ -191,6 +198,23 @@ def resolve_expectations(
         expectation = _RESOLVERS[item["kind"]](item, driven, workload, unit)
         if expectation is not None:
             found.append(expectation)
+    return found
+
+
+def known_caps(setting: object, hosts: Hosts) -> dict[tuple[str, str], Caps]:
+    """What each volume may give, by host and name: its own cap where one was set, else what the expected model says."""
+    model = next((item for item in check_expect(setting) if item["kind"] == "profile"), None)
+    found = {}
+    for host, volumes in hosts.items():
+        for volume in volumes:
+            cap, size_bytes = volume.get("cap"), volume.get("size_bytes")
+            if cap:
+                caps = Caps(cap.get("iops"), cap.get("bytes_per_s"), each_direction=True, source="the cap that was set")
+            elif model and size_bytes:
+                caps = replace(volume_caps(size_bytes, model["vpu"], model["profile"]), source=model["name"])
+            else:
+                continue
+            found[host, volume["name"]] = caps
     return found
 
 

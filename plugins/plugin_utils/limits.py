@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.units import format_count, format_latency, format_rate
-from ansible_collections.hostmax.storage.plugins.plugin_utils.volume_model import WHOLE_IO_BYTES
+from ansible_collections.hostmax.storage.plugins.plugin_utils.volume_model import WHOLE_IO_BYTES, Caps
 
 Json = dict[str, Any]
 
-# a volume within 3 % of its cap is at it
-AT_CAP = 0.97
+# a volume within 3 % of its cap is at it; one that is well above it has another cap than it is believed to have
+AT_CAP, ABOVE_CAP = 0.97, 1.10
 # share of CPU time not free, in the window; above it more volumes only wait for a CPU
 CPU_FULL = 0.95
 # one fio job is one thread of one process: it cannot use more than one CPU
@@ -42,34 +42,34 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A measured point, the workload it ran, the hosts' volumes with their caps, and the ladder's lightest point."""
+    """A measured point, the workload it ran, the hosts' facts, their volumes' caps, and the ladder's lightest point."""
 
     point: Mapping[str, Any]
     workload: Mapping[str, Any]
     hosts: Mapping[str, Json]
+    caps: Mapping[tuple[str, str], Caps]
     lightest: Mapping[str, Any] | None
 
 
-def volume_caps(context: Context) -> dict[tuple[str, str], Json]:
+def volume_caps(context: Context) -> dict[tuple[str, str], Caps]:
     """The caps of the volumes of this point that have any, by host and name; none where they are no truth."""
-    if context.workload["block_size_bytes"] > WHOLE_IO_BYTES:
-        return {}
+    cut_up = context.workload["block_size_bytes"] > WHOLE_IO_BYTES
     return {
-        (host, volume["name"]): volume["cap"]
+        (host, name): context.caps[host, name]
         for host, measured in context.point["per_volume"].items()
-        for volume in context.hosts[host]["volumes"]
-        if volume["name"] in measured and volume.get("cap")
+        for name in measured
+        if (host, name) in context.caps and not (cut_up and context.caps[host, name].each_direction)
     }
 
 
-def cap_share(figures: Mapping[str, Any], cap: Mapping[str, Any]) -> tuple[float, str]:
-    """How near one volume is to its cap (1 = at it) and which cap binds; caps hold for each direction separately."""
+def cap_share(figures: Mapping[str, Any], caps: Caps) -> tuple[float, str]:
+    """How near one volume is to its cap (1 = at it) and which cap binds, in the direction that is nearest."""
     shares = [
-        (figures[way][key] / cap[key], name)
-        for way in ("read", "write")
+        (figures[way][key] / cap, name)
+        for way in (("read", "write") if caps.each_direction else ("total",))
         if figures[way]
-        for key, name in (("iops", "IOPS"), ("bytes_per_s", "bandwidth"))
-        if cap.get(key)
+        for key, name, cap in (("iops", "IOPS", caps.iops), ("bytes_per_s", "bandwidth", caps.bytes_per_s))
+        if cap
     ]
     return max(shares, default=(0.0, "IOPS"))
 
@@ -77,20 +77,21 @@ def cap_share(figures: Mapping[str, Any], cap: Mapping[str, Any]) -> tuple[float
 def service_cap(context: Context) -> Limit | None:
     """Every volume with a cap is at it: the storage gave all it promised."""
     caps = volume_caps(context)
-    if not caps:
-        return None
     shares = [cap_share(context.point["per_volume"][host][name], cap) for (host, name), cap in caps.items()]
-    at_cap = [share for share in shares if share[0] >= AT_CAP]
-    if len(at_cap) < len(shares):
+    if not shares or min(shares)[0] < AT_CAP or max(shares)[0] > ABOVE_CAP:
         return None
-    binding = max(set(name for _share, name in at_cap), key=[name for _share, name in at_cap].count)
+    kinds = [kind for _share, kind in shares]
+    binding = max(sorted(set(kinds)), key=kinds.count)
     cap = next(iter(caps.values()))
-    figure = format_count(cap["iops"]) + " IOPS" if binding == "IOPS" else format_rate(cap["bytes_per_s"])
+    figure = f"{format_count(cap.iops or 0)} IOPS" if binding == "IOPS" else format_rate(cap.bytes_per_s or 0)
     lowest, highest = min(shares)[0], max(shares)[0]
     return Limit(
         "service_cap",
         f"the volumes' {binding} cap ({figure} a volume)",
-        (f"all {len(shares)} volumes ran at {lowest:.1%} to {highest:.1%} of their {binding} cap of {figure}",),
+        (
+            f"all {len(shares)} volumes ran at {lowest:.1%} to {highest:.1%} of their {binding} cap of {figure}",
+            f"source of the cap: {cap.source}",
+        ),
     )
 
 
@@ -154,7 +155,7 @@ def queue_depth(context: Context) -> Limit | None:
         f"{offered} I/Os outstanding a volume at a mean latency of {format_latency(latency_ns)} allow "
         f"{format_count(offered / latency_ns * 1e9)} IOPS a volume by Little's law",
     ]
-    caps = [cap["iops"] for cap in volume_caps(context).values() if cap.get("iops")]
+    caps = [cap.iops for cap in volume_caps(context).values() if cap.iops]
     if caps:
         needed = -(-min(caps) * latency_ns // 1e9)
         evidence.append(

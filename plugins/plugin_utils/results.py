@@ -16,8 +16,9 @@ from typing import Any
 import yaml
 from ansible.release import __version__ as ansible_version
 from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import Workload
-from ansible_collections.hostmax.storage.plugins.plugin_utils import gates, judge, ladder, limits, merge
+from ansible_collections.hostmax.storage.plugins.plugin_utils import expectations, gates, judge, ladder, limits, merge
 from ansible_collections.hostmax.storage.plugins.plugin_utils.run_directory import RunDirectory
+from ansible_collections.hostmax.storage.plugins.plugin_utils.volume_model import Caps
 
 SCHEMA = "hostmax.results/1"
 COLLECTION = Path(__file__).resolve().parents[2]
@@ -40,7 +41,8 @@ def build(run: RunDirectory) -> Json:
     plan = run.plan
     samples, faults = run.read_samples()
     hosts = {name: _host(name, plan, run, samples) for name in plan["hosts"]}
-    points = _points(plan, samples, hosts)
+    volumes = {name: host["volumes"] for name, host in hosts.items()}
+    points = _points(plan, samples, hosts, expectations.known_caps(plan["settings"].get("hostmax_expect"), volumes))
     by_workload: dict[str, list[Json]] = {}
     for point in points:
         by_workload.setdefault(point["workload"]["name"], []).append(point)
@@ -82,7 +84,10 @@ def _host(name: str, plan: Mapping[str, Any], run: RunDirectory, samples: Mappin
 
 
 def _points(
-    plan: Mapping[str, Any], samples: Mapping[str, Mapping[str, Json]], hosts: Mapping[str, Json]
+    plan: Mapping[str, Any],
+    samples: Mapping[str, Mapping[str, Json]],
+    hosts: Mapping[str, Json],
+    caps: Mapping[tuple[str, str], Caps],
 ) -> list[Json]:
     points: list[Json] = []
     lightest: dict[str, Json] = {}
@@ -98,7 +103,7 @@ def _points(
             **gates.judge_point(context),
         }
         first = lightest.get(workload.name)
-        point["limit"] = limits.find_limit(limits.Context(point, planned["workload"], hosts, first))
+        point["limit"] = limits.find_limit(limits.Context(point, planned["workload"], hosts, caps, first))
         if point["counted"]:
             lightest.setdefault(workload.name, point)
         points.append(point)
@@ -153,5 +158,5 @@ def _warnings(run: RunDirectory, plan: Mapping[str, Any], samples: Mapping[str, 
     for name in plan["hosts"]:
         facts = run.read_facts(name) or {}
         words += [f"{name}: {warning}" for warning in facts.get("warnings", [])]
-        words += [f"{name}: {engine['note']}" for engine in facts.get("engines", {}).values() if engine["note"]]
+        words += [f"{name}: {engine['note']}" for engine in facts.get("engines", []) if engine["note"]]
     return list(dict.fromkeys(words))

@@ -31,11 +31,15 @@ class ExpectationError(ValueError):
 
 @dataclass(frozen=True)
 class Caps:
-    """The largest rates of a volume or a host; a cap for each direction lets a mix reach more in total."""
+    """The largest rates of a volume or a host; a cap for each direction lets a mix reach more in total.
+
+    `source` says who sets or promises them.
+    """
 
     iops: float | None
     bytes_per_s: float | None
     each_direction: bool = False
+    source: str = ""
 
     def at(self, block_size_bytes: int, read_percent: int) -> tuple[float, str]:
         """The IOPS this allows at a block size and mix, and which cap says so ("IOPS" or "bandwidth")."""

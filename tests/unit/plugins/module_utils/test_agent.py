@@ -55,3 +55,24 @@ def test_a_fault_nobody_foresaw_is_told_and_not_silent(tmp_path, monkeypatch):
     (event,) = progress.read(str(tmp_path))
     assert event["event"] == "failed"
     assert "ZeroDivisionError: no such thing" in event["reason"]
+
+
+def test_a_ring_is_probed_for_each_depth_and_a_deep_one_that_is_refused_falls_back(tmp_path, monkeypatch):
+    def choose(wanted, available, io_depth):
+        return ("io_uring", None) if io_depth <= 32 else ("libaio", "the ring is too deep.")
+
+    monkeypatch.setattr(agent.fio_tool, "read_engines", lambda fio, run: ["io_uring", "libaio"])
+    monkeypatch.setattr(agent.fio_tool, "choose_engine", choose)
+    shallow = {"engine": "auto", "io_depth": 32, "direct": True}
+    made = agent.Agent(str(tmp_path), {**plan(), "points": [shallow, {**shallow, "io_depth": 4096}]})
+    made._choose_engines("fio")
+    assert made._engines["auto", 32] == ("io_uring", None)
+    assert made._engines["auto", 4096][0] == "libaio"
+
+
+def test_a_fallback_that_would_be_synchronous_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(agent.fio_tool, "read_engines", lambda fio, run: ["libaio"])
+    buffered = {"engine": "auto", "io_depth": 32, "direct": False}
+    made = agent.Agent(str(tmp_path), {**plan(), "points": [buffered]})
+    with pytest.raises(agent.AgentError, match="set direct"):
+        made._choose_engines("fio")

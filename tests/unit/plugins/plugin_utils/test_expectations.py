@@ -7,6 +7,7 @@ from ansible_collections.hostmax.storage.plugins.module_utils.workload import Wo
 from ansible_collections.hostmax.storage.plugins.plugin_utils.expectations import (
     ExpectationError,
     check_expect,
+    known_caps,
     published_references,
     resolve_expectations,
 )
@@ -184,3 +185,15 @@ def test_the_bandwidth_of_2017_is_named_as_old_for_256_kib_and_larger():
         (reference,) = published_references({"h": volumes(1)}, workload(block_size=block_size), 1)
         assert (reference["value"], reference["unit"]) == (320_000_000, "bytes_per_s")
         assert reference["source"].endswith("observed 2017")
+
+
+def test_the_caps_known_of_volumes_are_those_set_on_them_else_those_of_the_expected_model():
+    own = {"name": "thin01", "size_bytes": TB, "cap": {"iops": 3000}}
+    raw = {"name": "vol01", "size_bytes": TB, "cap": None}
+    unsized = {"name": "vol02", "size_bytes": None, "cap": None}
+    found = known_caps("oci_block_volume", {"h": [own, raw, unsized]})
+    assert (found["h", "thin01"].iops, found["h", "thin01"].each_direction) == (3000, True)
+    assert (found["h", "vol01"].iops, found["h", "vol01"].bytes_per_s) == (25_000, 480_000_000)
+    assert "OCI Block Volume" in found["h", "vol01"].source
+    assert ("h", "vol02") not in found
+    assert known_caps("none", {"h": [raw]}) == {}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from ansible_collections.hostmax.storage.plugins.plugin_utils import limits, merge
+from ansible_collections.hostmax.storage.plugins.plugin_utils.volume_model import Caps
 
 from .samples_example import direction, planned, sample, volume
 
-CAP = {"iops": 3000, "bytes_per_s": 24_576_000}
+CAP = Caps(3000, 24_576_000, each_direction=True, source="the cap that was set")
+MODEL = Caps(3000, 24_000_000, source="the volume model")
 FREE = {"busy": 0.30, "busiest_cpu": 0.4, "user": 0.1, "system": 0.2, "iowait": 0.0, "steal": 0.0}
 FULL = {"busy": 0.99, "busiest_cpu": 1.0, "user": 0.2, "system": 0.79, "iowait": 0.0, "steal": 0.0}
 
@@ -14,9 +16,9 @@ FULL = {"busy": 0.99, "busiest_cpu": 1.0, "user": 0.2, "system": 0.79, "iowait":
 def find(volumes, cpu=None, lightest=None, block=4096, cap=CAP, **workload):
     plan = planned(len(volumes), block_size_bytes=block, **workload)
     point = merge.merge_point(plan, {"h1": sample(volumes, cpu=cpu or FREE)})
-    hosts = {"h1": {"cpus": 2, "volumes": [{"name": name, "cap": cap} for name in volumes]}}
+    caps = {("h1", name): cap for name in volumes if cap}
     first = merge.merge_point(plan, {"h1": sample(lightest)}) if lightest else None
-    return limits.find_limit(limits.Context(point, plan["workload"], hosts, first))
+    return limits.find_limit(limits.Context(point, plan["workload"], {"h1": {"cpus": 2}}, caps, first))
 
 
 def test_volumes_at_their_iops_cap_are_held_back_by_it():
@@ -36,6 +38,18 @@ def test_large_blocks_are_held_back_by_the_bandwidth_cap():
 def test_a_cap_holds_for_each_direction_by_itself():
     half = {"a": volume(read=direction(1500, 10_000_000), write=direction(1500, 10_000_000))}
     assert find(half)["kind"] != "service_cap"
+
+
+def test_a_model_caps_both_directions_together_and_is_named_as_the_source():
+    half = {"a": volume(read=direction(1500, 10_000_000), write=direction(1500, 10_000_000))}
+    limit = find(half, cap=MODEL)
+    assert limit["kind"] == "service_cap"
+    assert limit["evidence"][-1] == "source of the cap: the volume model"
+
+
+def test_a_volume_far_above_the_cap_of_its_model_is_held_back_by_something_else():
+    fast = {"a": volume(read=direction(6000, 5_000_000))}
+    assert find(fast, cap=MODEL)["kind"] != "service_cap"
 
 
 def test_one_volume_below_its_cap_means_the_cap_is_not_the_limit():
@@ -101,4 +115,4 @@ def test_a_rate_that_was_asked_for_and_reached_is_the_limit():
 
 def test_nothing_measured_has_no_limit():
     plan = planned()
-    assert limits.find_limit(limits.Context(merge.merge_point(plan, {}), plan["workload"], {}, None)) is None
+    assert limits.find_limit(limits.Context(merge.merge_point(plan, {}), plan["workload"], {}, {}, None)) is None
