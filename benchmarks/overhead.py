@@ -1,6 +1,6 @@
 """What measuring through the collection costs, beside the same fio jobs in a plain shell loop, in one run.
 
-    python benchmarks/overhead.py [--points 20] [--runtime 5] [--pairs 3]
+    python benchmarks/overhead.py [--points 20] [--runtime 5] [--rounds 8]
 
 Prints three figures of the design's budget: wall time beyond fio's own runtimes for a plan of many points, the same
 for one point of two seconds, and IOPS through the collection against IOPS by hand. Needs root (loop devices).
@@ -107,34 +107,40 @@ def wall_beyond(label: str, points: int, runtime_s: int, work: pathlib.Path) -> 
         print(f"  {way:<22} {seconds:6.2f} s, {seconds / points:5.2f} s a point")
 
 
-def load_ratio(pairs: int, runtime_s: int, work: pathlib.Path) -> None:
-    """Print IOPS through the collection / IOPS by hand, in alternating pairs of the same job."""
-    ratios = []
+def load_ratio(rounds: int, work: pathlib.Path) -> None:
+    """Print IOPS through the collection / IOPS by hand, of the same jobs in alternating rounds of four short points."""
+    points, runtime_s, ratios = 4, 3, []
+    same = [
+        {"name": f"w{k}", "rw": "randread", "block_size_bytes": 4096, "io_depth": 32, "num_jobs": 1}
+        for k in range(points)
+    ]
     with tempfile.TemporaryDirectory(dir=work) as directory, ByHand(pathlib.Path(directory)) as hand:
-        for _pair in range(pairs):
-            _wall_s, results = run_collection(work / "results", [VOLUMES], runtime_s, 1, ["4k-randread"])
-            through = results["points"][0]["total"]["iops"]
+        for number in range(rounds):
+            _wall_s, results = run_collection(work / "results", [VOLUMES], runtime_s, 1, same)
+            through = statistics.fmean(point["total"]["iops"] for point in results["points"])
             _hand_s, rates = hand.loop(jobs_of(results))
-            ratios.append(through / rates[0])
+            ratios.append(through / statistics.fmean(rates))
             print(
-                f"  pair: {through:9,.0f} IOPS through the collection, {rates[0]:9,.0f} by hand, ratio {ratios[-1]:.3f}"
+                f"  round {number + 1}: ratio {ratios[-1]:.3f} ({through:,.0f} IOPS through the collection)", flush=True
             )
-    print(f"load of the harness: median ratio {statistics.median(ratios):.3f} of {pairs} pairs (budget 0.99)")
+    error = statistics.stdev(ratios) / len(ratios) ** 0.5
+    print(f"IOPS through the collection / by hand: {statistics.fmean(ratios):.3f} +- {error:.3f} (budget 0.99)")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--points", type=int, default=20)
     parser.add_argument("--runtime", type=int, default=5)
-    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=8)
     options = parser.parse_args()
     if os.geteuid() != 0 or shutil.which("fio") is None:
         sys.exit("This benchmark needs root and fio.")
     with tempfile.TemporaryDirectory(prefix="hostmax-benchmark-") as name:
         work = pathlib.Path(name)
-        wall_beyond("many points (budget 0.4 s a point + 6 s)", options.points, options.runtime, work)
-        wall_beyond("one point (budget 5 s)", 1, 2, work)
-        load_ratio(options.pairs, 2 * options.runtime, work)
+        if options.points:
+            wall_beyond("many points (budget 0.4 s a point + 6 s)", options.points, options.runtime, work)
+            wall_beyond("one point (budget 5 s)", 1, 2, work)
+        load_ratio(options.rounds, work)
 
 
 if __name__ == "__main__":
