@@ -6,6 +6,8 @@ BIN := .venv/bin
 # the tools of the venv first: ansible-lint, ansible-test and ansible-runner look for their helpers on PATH
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
+# progress as it comes, also into a log file
+export PYTHONUNBUFFERED := 1
 ARGS ?=
 
 .PHONY: host-max check lint unit test integration sanity clean

@@ -32,6 +32,8 @@ def environment(**changes: str) -> dict[str, str]:
         "PATH": path,
         "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
         "ANSIBLE_NOCOLOR": "1",
+        # each line of the output as it comes, also into a file
+        "PYTHONUNBUFFERED": "1",
         **changes,
     }
 
