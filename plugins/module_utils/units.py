@@ -98,8 +98,8 @@ def _scaled(number: float, units: list[tuple[str, int]], smallest: str) -> str:
 
 def format_rate(bytes_per_s: float) -> str:
     """`480.0 MB/s`: powers of 1000, as vendors and the published figures state it; four digits where they matter."""
-    units = [(unit, factor) for unit, factor in _DECIMAL.items() if round(abs(bytes_per_s) / factor, 1) >= 1]
-    unit, factor = units[-1] if units else ("B", 1)
+    fits = [(unit, by) for unit, by in _DECIMAL.items() if round(abs(bytes_per_s) / by, 2 if by >= 10**9 else 1) >= 1]
+    unit, factor = fits[-1] if fits else ("B", 1)
     scaled = bytes_per_s / factor
     decimals = 2 if abs(scaled) < 99.95 and factor >= 10**9 else 1
     return f"{scaled:.{decimals}f} {unit}/s"

@@ -90,6 +90,8 @@ def test_figures_read_as_people_write_them() -> None:
         "1.5 TB",
         "117.7 MiB",
     ]
+    # 963 MB/s is below a GB/s and stands under other MB/s; 996 MB/s rounds to one
+    assert [format_rate(rate) for rate in (963e6, 996e6)] == ["963.0 MB/s", "1.00 GB/s"]
     assert [format_rate(rate) for rate in (480e6, 98.3e6, 9.6e9, 0)] == [
         "480.0 MB/s",
         "98.3 MB/s",
