@@ -225,7 +225,7 @@ class Agent:
         What cannot be put back is said and left to the next restore.
         """
         try:
-            left = restore.open_journal(self.plan["run_id"]).restore(thin_volumes.HANDLERS)["left"]
+            left = thin_volumes.remove(restore.open_journal(self.plan["run_id"]))["left"]
         except journal.JournalError as exc:
             left = [{"what": "journal", "why": str(exc)}]
         if self._claimed() and not left:

@@ -17,6 +17,7 @@ import subprocess
 import time
 from typing import Any, Callable, NamedTuple, Sequence
 
+from ansible_collections.hostmax.storage.plugins.module_utils import cgroup as cgroups
 from ansible_collections.hostmax.storage.plugins.module_utils import counters, fio_logs, fio_output, host_state
 
 # fio's own start and end take about 0.3 s; a stalled volume may hold the end of a run much longer.
@@ -55,8 +56,7 @@ def _child_setup(cgroup: str | None) -> Callable[[], None]:
         if os.getppid() != parent:
             os._exit(125)
         if cgroup:
-            with open(os.path.join(cgroup, "cgroup.procs"), "w", encoding="ascii") as handle:
-                handle.write("0")
+            cgroups.join(cgroup, os.getpid())
 
     return setup
 

@@ -18,7 +18,6 @@ Run = Callable[[List[str]], Tuple[int, str, str]]
 Probe = Callable[[int], Tuple[bool, "str | None"]]
 
 MINIMUM = (3, 19)
-RECOMMENDED = (3, 28)
 PLACES = ("/usr/local/bin", "/usr/bin", "/usr/local/sbin", "/usr/sbin")
 
 _VERSION = re.compile(r"(?:fio-)?([0-9]+(?:\.[0-9]+)+)", re.ASCII)
