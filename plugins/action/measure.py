@@ -1,35 +1,30 @@
 # Copyright: (c) 2026, hostmax.storage contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The controller's side of measuring on one host: start the agent, agree on T0, follow it, bring its samples home.
+"""The controller's side of measuring on one host: start the agent, tell it T0, follow it, bring its samples home.
 
 It must not know what the figures mean. The phases are separate tasks, so that hosts meet between them.
+A host that is lost on the way does not fail the play: it is named, and the others go on.
 """
 
 from __future__ import annotations
 
-import base64
-import json
-import os
-import shlex
 import signal
 import time
+from collections.abc import Callable
 from typing import Any
 
-from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
+from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible_collections.hostmax.storage.plugins.plugin_utils import host_plan, run_directory
-from ansible_collections.hostmax.storage.plugins.plugin_utils.render_progress import progress_line
+from ansible_collections.hostmax.storage.plugins.plugin_utils import host_plan, rounds, run_directory
+from ansible_collections.hostmax.storage.plugins.plugin_utils.follow import Follower
+from ansible_collections.hostmax.storage.plugins.plugin_utils.host_link import HostLink, HostLostError
 
 READY_WAIT_S = 900.0
-# the agent's own deadline ends it; this is how long we look for it beyond the plan's end
-PATIENCE_S = 120.0
-FIO_START_S = 0.35
-# T0 is this far ahead, so that every host can be told before
-LEAD_S, LEAD_PER_HOST_S = 0.1, 0.15
-CLOCK_EXCHANGES = 3
-LONGEST_SLEEP_S = 10.0
-RETRY_S = 0.1
+RETRY_S = 0.05
+CLOCK_EXCHANGES = 5
+
+Json = dict[str, Any]
 
 
 class InterruptedRunError(Exception):
@@ -37,56 +32,71 @@ class InterruptedRunError(Exception):
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
-    """Phases: start, agree (once), go, follow."""
+    """Phases of a host: start, go, follow. Phases of all hosts, run once: agree, confirm, repeat."""
 
     _supports_check_mode = False
     _supports_async = False
 
-    def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
+    def run(self, tmp: Any = None, task_vars: Any = None) -> Json:
+        result: Json = super().run(tmp, task_vars)
         del tmp
+        phases: dict[str, Callable[[Json], Json]] = {
+            "start": self._start,
+            "agree": self._agree,
+            "go": self._go,
+            "confirm": self._confirm,
+            "follow": self._follow,
+            "repeat": self._repeat,
+        }
         _validation, args = self.validate_argument_spec(
             argument_spec={
-                "phase": {"type": "str", "required": True, "choices": ["start", "agree", "go", "follow"]},
+                "phase": {"type": "str", "required": True, "choices": list(phases)},
                 "directory": {"type": "path", "required": True},
                 "host": {"type": "dict", "default": {}},
                 "thin": {"type": "dict", "default": {}},
-                "t0": {"type": "float"},
             },
         )
         self._task_vars = task_vars
         self._name = str(task_vars["inventory_hostname"])
-        self._run = run_directory.open_run(args["directory"])
-        handle = {"start": self._start, "agree": self._agree, "go": self._go, "follow": self._follow}[args["phase"]]
-        previous = {number: signal.signal(number, self._interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+        self._link = HostLink(self, self._name)
+        numbers = (signal.SIGINT, signal.SIGTERM)
         try:
-            result.update(handle(args))
-        except InterruptedRunError:
-            self._clean_after_interrupt()
-            raise
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
+            self._run = run_directory.open_run(args["directory"])
+            previous = {number: signal.signal(number, self._interrupt) for number in numbers}
+            try:
+                result.update({"changed": False, **phases[args["phase"]](args)})
+            except InterruptedRunError:
+                self._clean_after_interrupt()
+                raise
+            finally:
+                for number, handler in previous.items():
+                    signal.signal(number, handler)
+        except run_directory.RunDirectoryError as error:
+            raise AnsibleActionFail(str(error)) from None
         return result
 
-    # -- phases -----------------------------------------------------------------------------------------------------
+    # -- phases of one host -----------------------------------------------------------------------------------------
 
-    def _start(self, args: dict[str, Any]) -> dict[str, Any]:
+    def _start(self, args: Json) -> Json:
         """Start the agent, wait until it is ready, keep the host's facts and its clock's offset."""
         self._run.make_latest()
         payload = host_plan.for_host(self._run.plan, self._name, args["thin"])
-        started = self._execute_module(
-            module_name="hostmax.storage.agent",
-            module_args={"run_id": self._run.run_id, "plan": payload},
-            task_vars=self._task_vars,
-        )
-        if started.get("failed"):
-            return self._fail(started.get("msg", "the agent could not be started"), **started)
-        self._work_dir, self._pid = started["work_dir"], started["pid"]
-        ready = self._wait_for_ready()
-        if ready["event"] == "failed":
-            return self._fail(ready["reason"])
-        offset_s, uncertainty_s = self._clock()
+        try:
+            started = self._link.module(
+                "hostmax.storage.agent", {"run_id": self._run.run_id, "plan": payload}, self._task_vars
+            )
+            if started.get("failed"):
+                return self._fail(started.get("msg", "the agent could not be started"))
+            self._link.work_dir, self._link.pid = started["work_dir"], started["pid"]
+            ready, boot_id = self._wait_for_ready()
+            if ready["event"] != "ready":
+                return self._fail(ready["reason"])
+            clock, reach_s = self._link.clock(1 if payload["alone"] else CLOCK_EXCHANGES)
+            if clock is None:
+                return self._fail("the host's clock could not be read (date +%s.%N)")
+            journal = self._link.read_json("journal.json")
+        except HostLostError as error:
+            return self._lose("unreachable", str(error))
         facts = {
             **args["host"],
             "fio_version": ready["fio_version"],
@@ -94,149 +104,141 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             "volumes": host_plan.known_volumes(payload["volumes"], ready["volumes"], args["thin"]),
             "cap_by": args["thin"].get("cap_by"),
             "warnings": args["thin"].get("warnings", []) + [w for v in ready["volumes"] for w in v["warnings"]],
-            "clock_offset_s": offset_s,
-            "clock_uncertainty_s": uncertainty_s,
-            "work_dir": self._work_dir,
-            "pid": self._pid,
+            "clock": {"before": clock, "after": None},
+            "reach_s": reach_s,
+            "boot_id": boot_id,
+            "work_dir": self._link.work_dir,
+            "pid": self._link.pid,
         }
         self._run.write_facts(self._name, facts)
-        journal = self._low_level_execute_command(f"cat {shlex.quote(os.path.join(self._work_dir, 'journal.json'))}")
-        self._run.write_journal(self._name, json.loads(journal["stdout"]))
+        self._run.write_journal(self._name, journal)
         for note in {engine["note"] for engine in ready["engines"] if engine["note"]}:
             Display().warning(f"{self._name}: {note}")
-        return {"changed": False}
+        return {}
 
-    def _agree(self, _args: dict[str, Any]) -> dict[str, Any]:
-        """T0 on the controller's clock, far enough ahead for every host to be told."""
-        hosts = len(self._run.plan["hosts"])
-        return {"changed": False, "t0": time.time() + LEAD_S + LEAD_PER_HOST_S * hosts}
+    def _go(self, _args: Json) -> Json:
+        """Tell the agent the round, T0 on its own clock."""
+        facts, told = self._recall(), self._run.read_round()
+        if facts is None or told is None:
+            return {"skipped": True}
+        late = (self._run.read_start(self._name) or {}).get("late", {})
+        mine = {**told, "t0": told["t0"] + facts["clock"]["before"]["offset_s"]}
+        try:
+            fault = self._link.tell(mine, give_up_s=told["t0"])
+        except HostLostError as error:
+            return self._lose("unreachable", str(error))
+        if fault:
+            return self._lose("failed", fault)
+        start = {"round": told["round"], "attempt": told["attempt"], "at_s": time.time(), "late": late}
+        self._run.write_start(self._name, start)
+        return {}
 
-    def _go(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Tell the agent T0 on its own clock."""
-        facts = self._recall()
-        text = json.dumps({"t0": args["t0"] + facts["clock_offset_s"]})
-        path = shlex.quote(os.path.join(self._work_dir, "go.json"))
-        told = self._low_level_execute_command(f"printf %s {shlex.quote(text)} > {path}.new && mv {path}.new {path}")
-        if told["rc"] != 0:
-            return self._fail(f"T0 could not be written on the host: {told['stderr'].strip()}")
-        return {"changed": False}
+    def _follow(self, _args: Json) -> Json:
+        """Show each point as it ends and bring its sample and raw output home, until the round has ended."""
+        facts, told = self._recall(), self._run.read_round()
+        if facts is None or told is None:
+            return {"skipped": True}
+        follower = Follower(self._run, self._name, self._link, facts, told)
+        try:
+            reason = follower.follow()
+            clock, _reach_s = self._link.clock(1 if len(self._run.plan["hosts"]) == 1 else CLOCK_EXCHANGES)
+            self._run.write_facts(self._name, {**facts, "clock": {**facts["clock"], "after": clock}})
+        except HostLostError as error:
+            return self._lose("unreachable", str(error), points_measured=follower.measured)
+        start = self._run.read_start(self._name) or {}
+        self._run.write_start(self._name, {**start, "late": {**start.get("late", {}), **follower.late}})
+        if reason:
+            return self._lose("failed", reason, points_measured=follower.measured)
+        self._run.write_status(self._name, "ok", None)
+        return {"points_measured": follower.measured}
 
-    def _follow(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Show each point as it ends and bring its sample and raw output home, until the agent has ended."""
-        self._recall()
-        last = self._run.plan["points"][-1]
-        end_s = args["t0"] + last["offset_s"] + last["ramp_s"] + last["runtime_s"]
-        seen, measured = 0, 0
-        while True:
-            events, alive = self._progress(seen, end_s + PATIENCE_S)
-            seen += len(events)
-            for event in events:
-                if event["event"] == "point":
-                    self._bring_home(event["id"])
-                    measured += 1
-                    left_s = end_s - time.time()
-                    Display().display(progress_line(self._run.plan, self._name, event, measured, left_s))
-                elif event["event"] == "failed":
-                    return self._fail(event["reason"], points_measured=measured)
-                elif event["event"] == "ended":
-                    self._run.write_status(self._name, "ok", None)
-                    return {"changed": False, "points_measured": measured}
-            if not alive and not events:
-                return self._fail(self._why_gone(), points_measured=measured)
-            if time.time() > end_s + PATIENCE_S:
-                return self._fail("the agent did not end its plan in time", points_measured=measured)
-            if not events:
-                time.sleep(self._pause(args["t0"], measured))
+    # -- phases of all hosts ----------------------------------------------------------------------------------------
 
-    # -- talking to the host ----------------------------------------------------------------------------------------
+    def _agree(self, _args: Json) -> Json:
+        """T0 on the controller's clock, far enough ahead for every host to be told before."""
+        if not self._live():
+            raise AnsibleActionFail("No host of this run can measure; the reasons are above.")
+        self._run.write_round(rounds.first_round(self._run.plan, time.time() + self._lead_s(1)))
+        return {}
 
-    def _recall(self) -> dict[str, Any]:
+    def _confirm(self, _args: Json) -> Json:
+        """Whether every host knew T0 before it came; where one did not, T0 is moved for all of them."""
+        told = self._run.read_round() or {}
+        starts = {host: self._run.read_start(host) for host in self._live()}
+        again = len(self._run.plan["hosts"]) > 1 and not rounds.told_in_time(told, starts)
+        if again:
+            attempt = told["attempt"] + 1
+            Display().display("  A host could not be told in time; T0 is moved for all of them.")
+            self._run.write_round(rounds.moved(told, time.time() + self._lead_s(attempt)))
+        return {"again": again}
+
+    def _repeat(self, _args: Json) -> Json:
+        """Which points a late host makes necessary again, once; a host that was late again is marked."""
+        told, plan = self._run.read_round() or {}, self._run.plan
+        starts = {host: self._run.read_start(host) or {} for host in self._live()}
+        late = rounds.late_hosts(plan, told, {host: start.get("late", {}) for host, start in starts.items()})
+        sentences: dict[str, str] = {}
+        for point_id, hosts in late.items():
+            for host, seconds in hosts.items():
+                sentences.setdefault(host, f"it began {point_id} {seconds:.1f} s after the others")
+        if told["round"] > 1:
+            for host, sentence in sentences.items():
+                self._run.write_status(host, "late", f"{sentence}, and again when the point was repeated")
+                Display().warning(f"{host}: {sentence}, and again when the point was repeated")
+            return {"again": False}
+        for host, sentence in sentences.items():
+            Display().warning(f"{host}: {sentence}; what it was late for is measured once more")
+        if late:
+            self._run.write_repeats(late)
+            self._run.write_round(rounds.repeat_round(plan, told, list(late), time.time() + self._lead_s(1)))
+        return {"again": bool(late)}
+
+    def _live(self) -> list[str]:
+        """The hosts that were started and not lost since."""
+        hosts = [host for host in self._run.plan["hosts"] if self._run.read_facts(host) is not None]
+        return [host for host in hosts if self._run.read_status(host)[0] in (None, "ok", "late")]
+
+    def _lead_s(self, attempt: int) -> float:
+        live = self._live()
+        reach_s = max((self._run.read_facts(host) or {}).get("reach_s", 0.0) for host in live)
+        return rounds.lead_s(len(live), int(self._task_vars.get("ansible_forks") or 5), reach_s, attempt)
+
+    # -- helpers ----------------------------------------------------------------------------------------------------
+
+    def _recall(self) -> Json | None:
+        """The host's facts, and its link; None for a host that was not started or was lost."""
         facts = self._run.read_facts(self._name)
-        if facts is None:
-            raise AnsibleActionFail(f"{self._name}: the agent was not started; run the phase start first.")
-        self._work_dir, self._pid = facts["work_dir"], facts["pid"]
+        if facts is None or self._run.read_status(self._name)[0] in ("failed", "unreachable"):
+            return None
+        self._link.work_dir, self._link.pid = facts["work_dir"], facts["pid"]
         return facts
 
-    def _progress(self, skip: int, give_up_s: float) -> tuple[list[dict[str, Any]], bool]:
-        """Events after the first ``skip``, and whether the agent is alive; waits out a lost connection."""
-        path = shlex.quote(os.path.join(self._work_dir, "progress.jsonl"))
-        command = (
-            f"tail -n +{skip + 1} {path} 2>/dev/null; grep -qs '^State:.[^Z]' /proc/{self._pid}/status && echo alive"
-        )
-        while True:
-            try:
-                answer = self._low_level_execute_command(command)
-                break
-            except AnsibleConnectionFailure as exc:
-                if time.time() > give_up_s:
-                    raise
-                Display().display(f"{self._name}: connection lost ({exc}); the agent goes on, trying again")
-                time.sleep(2.0)
-        lines = answer["stdout"].splitlines()
-        events = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
-        return events, "alive" in lines
-
-    def _why_gone(self) -> str:
-        """Why the agent is not there any more, although it said nothing of an end."""
-        there = self._low_level_execute_command(f"[ -e {shlex.quote(self._work_dir)} ] && echo there")
-        if there["rc"] == 0:
-            return "the agent ended without a word; was it killed?"
-        return "the run was ended on the host and its files are gone; somebody restored the host meanwhile"
-
-    def _wait_for_ready(self) -> dict[str, Any]:
+    def _wait_for_ready(self) -> tuple[Json, str | None]:
         end_s = time.time() + READY_WAIT_S
         while time.time() < end_s:
-            events, alive = self._progress(0, end_s)
-            if events:
-                return events[0]
-            if not alive:
+            seen = self._link.progress(0, end_s)
+            if seen.events:
+                return seen.events[0], seen.boot_id
+            if not seen.alive:
                 break
-            time.sleep(RETRY_S / 2)
-        return {"event": "failed", "reason": "the agent ended before it was ready, or did not get ready in time"}
+            time.sleep(RETRY_S)
+        reason = "the agent ended before it was ready, or did not get ready in time"
+        return {"event": "failed", "reason": reason}, None
 
-    def _clock(self) -> tuple[float, float]:
-        """(host clock minus ours, half the round trip) of the quickest of a few exchanges; seconds."""
-        exchanges = []
-        for _unused in range(CLOCK_EXCHANGES):
-            sent_s = time.time()
-            answer = self._low_level_execute_command("date +%s.%N")
-            back_s = time.time()
-            try:
-                host_s = float(answer["stdout"].strip().splitlines()[-1])
-            except (IndexError, ValueError):
-                continue
-            exchanges.append(((back_s - sent_s) / 2, host_s - (sent_s + back_s) / 2))
-        if not exchanges:
-            raise AnsibleActionFail(f"{self._name}: the host's clock could not be read (date +%s.%N).")
-        uncertainty_s, offset_s = min(exchanges)
-        return offset_s, uncertainty_s
-
-    def _bring_home(self, point_id: str) -> None:
-        base = shlex.quote(os.path.join(self._work_dir, "points", point_id))
-        answer = self._low_level_execute_command(f"cat {base}.sample.json && echo && base64 {base}.json.gz")
-        if answer["rc"] != 0:
-            raise AnsibleActionFail(
-                f"{self._name}: the sample of {point_id} could not be read: {answer['stderr'].strip()}"
-            )
-        line, _newline, encoded = answer["stdout"].partition("\n")
-        self._run.add_sample(self._name, json.loads(line), base64.b64decode(encoded))
-
-    # -- words ------------------------------------------------------------------------------------------------------
-
-    def _pause(self, t0: float, measured: int) -> float:
-        """Sleep until the running point should have ended, then look often; never longer than a liveness check."""
-        points = self._run.plan["points"]
-        if measured >= len(points):
-            return RETRY_S
-        point = points[measured]
-        due_s = t0 + point["offset_s"] + point["ramp_s"] + point["runtime_s"] + FIO_START_S
-        return float(min(LONGEST_SLEEP_S, max(RETRY_S, due_s - time.time())))
-
-    def _fail(self, reason: str, **facts: Any) -> dict[str, Any]:
-        """The host's failure, kept for the report and said in one sentence."""
+    def _fail(self, reason: str) -> Json:
+        """A host that must not measure: the run ends before its first point."""
         self._run.write_status(self._name, "failed", reason)
-        facts.pop("changed", None)
-        return {**facts, "failed": True, "msg": f"{self._name}: {reason}", "changed": False}
+        return {"failed": True, "msg": f"{self._name}: {reason}"}
+
+    def _lose(self, status: str, reason: str, **facts: Any) -> Json:
+        """A host that measures no more: named at once, and the others go on."""
+        self._run.write_status(self._name, status, reason)
+        for line in self._board_lines({"event": "lost", "reason": reason}):
+            Display().display(line, color="red")
+        return {**facts, "lost": reason}
+
+    def _board_lines(self, event: Json) -> list[str]:
+        return [f"  {self._name}: lost: {event['reason']}"]
 
     # -- interruption -----------------------------------------------------------------------------------------------
 
@@ -248,8 +250,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _clean_after_interrupt(self) -> None:
         """A cancelled controller runs no always: section, so the host is put back from here."""
         self._run.write_status(self._name, "failed", "interrupted on the controller")
-        self._execute_module(
-            module_name="hostmax.storage.restore",
-            module_args={"run_id": self._run.run_id},
-            task_vars=self._task_vars,
-        )
+        try:
+            self._link.module("hostmax.storage.restore", {"run_id": self._run.run_id}, self._task_vars)
+        except HostLostError as error:
+            Display().warning(f"{self._name}: {error}; its agent puts it back by itself")

@@ -65,19 +65,35 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             argument_spec={
                 "playbook": {"type": "str", "required": True},
                 "hosts": {"type": "list", "elements": "str"},
+                "directory": {"type": "path"},
                 "found": {"type": "dict"},
                 "writes": {"type": "bool", "default": False},
             },
         )
         if args["found"]:
-            faults = meeting.refusals(plain(args["found"]), args["writes"])
-            return {**result, "changed": False, **({"failed": True, "msg": " ".join(faults)} if faults else {})}
+            return {**result, "changed": False, **self._meet(plain(args["found"]), args)}
         hosts = [str(host) for host in plain(args["hosts"] or self._play_hosts(task_vars))]
         try:
             result.update(self._plan(str(args["playbook"]), hosts, task_vars))
         except (ProfileError, run_directory.RunDirectoryError, SettingsError) as error:
             raise AnsibleActionFail(_shortened(str(error))) from None
         return result
+
+    def _meet(self, found: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
+        """Whether the hosts that were reached may measure together; the others are written down as unreachable."""
+        lost = {host: str(seen["lost"]) for host, seen in found.items() if seen.get("lost")}
+        reached = {host: seen for host, seen in found.items() if host not in lost}
+        faults = meeting.refusals(reached, args["writes"])
+        if not reached:
+            faults.append("No host of this run can be reached; the reasons are above.")
+        if args["directory"]:
+            run = run_directory.open_run(args["directory"])
+            for host, reason in lost.items():
+                run.write_status(host, "unreachable", reason)
+        if lost and not faults:
+            who = ", ".join(lost) if len(lost) <= 5 else f"{len(lost)} hosts"
+            Display().warning(f"{who} cannot be reached; the run goes on without, and its points do not count as whole")
+        return {"failed": True, "msg": " ".join(faults)} if faults else {}
 
     def _plan(self, playbook: str, hosts: list[str], task_vars: Mapping[str, Any]) -> dict[str, Any]:
         now = datetime.datetime.now().astimezone()

@@ -12,7 +12,9 @@ import shlex
 from typing import Any
 
 from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
 from ansible_collections.hostmax.storage.plugins.plugin_utils import run_directory
+from ansible_collections.hostmax.storage.plugins.plugin_utils.host_link import AGENT, HostLink, HostLostError
 
 # the agent detaches a few hundred volumes in this time; where it does not, the module goes on
 ASK_TIMES, ASK_PAUSE_S = 300, 0.05
@@ -29,12 +31,22 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         del tmp
         arguments = dict(self._task.args)
         directory = arguments.pop("directory", None)
-        if directory and not self._task.check_mode:
-            asked = self._ask_agent(str(directory), str(task_vars["inventory_hostname"]))
-            if asked:
-                return {**result, **asked}
-        done = self._execute_module(module_name="hostmax.storage.restore", module_args=arguments, task_vars=task_vars)
-        return {**result, **done}
+        host = str(task_vars["inventory_hostname"])
+        self._link = HostLink(self, host)
+        try:
+            if directory and not self._task.check_mode:
+                asked = self._ask_agent(str(directory), host)
+                if asked:
+                    return {**result, **asked}
+            return {**result, **self._link.module("hostmax.storage.restore", arguments, task_vars)}
+        except HostLostError as error:
+            message = f"{host} cannot be reached ({error}) and was not put back; "
+            if not directory:
+                return {**result, "failed": True, "msg": f"{message}try again when it can."}
+            # the run's verdict says how the play ends
+            message += "its agent does it by itself, or hostmax.storage.restore when it can be reached."
+            Display().warning(message)
+            return {**result, "changed": False, "runs": [], "left_count": 0, "msg": message}
 
     def _ask_agent(self, directory: str, host: str) -> dict[str, Any] | None:
         """Claim the results, so that the agent puts the host back and goes; None where it left anything."""
@@ -47,9 +59,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             return None
         work_dir, pid = shlex.quote(facts["work_dir"]), int(facts["pid"])
         claimed = shlex.quote(os.path.join(facts["work_dir"], "claimed"))
-        answer = self._low_level_execute_command(
-            f"grep -qs '^Name:.hostmax-agent' /proc/{pid}/status && touch {claimed} && n=0 && "
-            f"while [ -e {work_dir} ] && grep -qs '^State:.[^Z]' /proc/{pid}/status && [ $n -lt {ASK_TIMES} ]; "
+        answer = self._link.ask(
+            f"grep -qs '^Name:.{AGENT}' /proc/{pid}/status && touch {claimed} && n=0 && "
+            f"while [ -e {work_dir} ] && grep -qs '^State:.[^ZTt]' /proc/{pid}/status && [ $n -lt {ASK_TIMES} ]; "
             f"do sleep {ASK_PAUSE_S}; n=$((n+1)); done; "
             f"[ -e {work_dir} ] || echo gone"
         )

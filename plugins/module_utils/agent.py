@@ -8,8 +8,8 @@ Its last act, however it ends, is to put the host back from the journal.
 Files in the work directory, which are the whole protocol:
   agent.json      who the agent is (pid, start ticks, boot)          written by the agent
   journal.json    the host's journal as it was before the first point  written by the agent
-  go.json         {"t0": seconds since the epoch on this host}       written by the controller
-  progress.jsonl  ready | failed | point | ended | restored          appended by the agent
+  go.json         a round: its points and T0 (schedule.py)           written by the controller
+  progress.jsonl  ready | moved | point | ended | failed | restored  appended by the agent
   claimed         the results are home, put the host back and go     written by the controller
   points/ID.json.gz, points/ID.sample.json                           written by the agent
 """
@@ -36,11 +36,10 @@ from ansible_collections.hostmax.storage.plugins.module_utils import (
     journal,
     progress,
     restore,
+    schedule,
     thin_volumes,
 )
 
-GO_WAIT_S = 900.0
-UNCLAIMED_S = 120.0
 POLL_S = 0.02
 PR_SET_NAME = 15
 PR_SET_CHILD_SUBREAPER = 36
@@ -54,6 +53,10 @@ class StoppedError(Exception):
     """Somebody asked this run to end, or its deadline passed."""
 
 
+class MovedError(Exception):
+    """The controller told another T0 while a round was under way."""
+
+
 def write_json(path: str, document: Any) -> None:
     """Write a JSON file so that a reader sees all of it or none."""
     with open(path + ".new", "w", encoding="utf-8") as handle:
@@ -64,8 +67,9 @@ def write_json(path: str, document: Any) -> None:
 class Agent:
     """One host's part of one run.
 
-    ``plan`` is the payload: run_id, volumes, own_files, cgroup, deadline_s, and points (id, hash, offset_s, ramp_s,
-    runtime_s, reads, writes, engine, num_jobs, log_interval_ms, volumes, job).
+    ``plan`` is the payload: run_id, volumes, own_files, cgroup, deadline_s, go_wait_s, linger_s, alone, and points (id,
+    hash, ramp_s, runtime_s, reads, writes, engine, num_jobs, log_interval_ms, volumes, job). ``alone`` says that no
+    other host measures, so that a late point only makes the following ones later.
     """
 
     def __init__(self, work_dir: str, plan: dict[str, Any]) -> None:
@@ -91,16 +95,14 @@ class Agent:
     # -- the life of a run ------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Get ready, wait for the start, measure every point, wait until the results are claimed."""
+        """Get ready, wait for the start, measure every round that is told, wait until the results are claimed."""
         try:
             with contextlib.ExitStack() as held:
                 host = self._get_ready(held)
-                self._measure_all(host, self._wait_for_go())
-            self.say("ended")
-            self._wait(self._claimed, UNCLAIMED_S)
+                self._measure_rounds(host)
         except (AgentError, guard.GuardError) as exc:
             self.say("failed", reason=str(exc))
-            self._wait(self._claimed, UNCLAIMED_S)
+            self._wait(self._claimed, self.plan["linger_s"])
         except StoppedError as exc:
             self.say("failed", reason=str(exc))
         except OSError as exc:
@@ -191,31 +193,87 @@ class Agent:
             raise AgentError(" ".join(refusals))
         return verdicts
 
-    def _wait_for_go(self) -> float:
-        path = os.path.join(self.work_dir, "go.json")
-        if not self._wait(lambda: os.path.exists(path), GO_WAIT_S):
-            raise StoppedError(self.stop_reason or f"no start was given within {GO_WAIT_S:.0f} s")
-        with open(path, encoding="utf-8") as handle:
-            return float(json.load(handle)["t0"])
+    # -- rounds -----------------------------------------------------------------------------------------------------
 
-    def _measure_all(self, host: fio_run.Host, t0: float) -> None:
-        for point in self.plan["points"]:
-            due_s = t0 + point["offset_s"]
-            self._wait(lambda due_s=due_s: time.time() >= due_s, max(0.0, due_s - time.time()) + 1.0)  # type: ignore[misc]
-            if self.stopping():
-                raise StoppedError(self.stop_reason)
-            self._measure_one(host, point, due_s)
+    def _measure_rounds(self, host: fio_run.Host) -> None:
+        """Every round that is told, until the results are claimed or nobody asks for them any more."""
+        if not self._wait(lambda: schedule.read(self.work_dir) is not None, self.plan["go_wait_s"]):
+            raise StoppedError(self.stop_reason or f"no start was given within {self.plan['go_wait_s']:.0f} s")
+        current = schedule.read(self.work_dir)
+        while current is not None:
+            try:
+                for due in current.points:
+                    self._measure_one(host, current, due)
+                self.say("ended", round=current.number)
+                current = self._next_round(current)
+            except MovedError:
+                current = schedule.read(self.work_dir)
+                self.say("moved")
 
-    def _measure_one(self, host: fio_run.Host, point: dict[str, Any], due_s: float) -> None:
+    def _next_round(self, current: schedule.Round) -> schedule.Round | None:
+        """The round that is told after ``current``, or None."""
+        self._wait(
+            lambda: self._claimed() or schedule.has_changed(self.work_dir, current), float(self.plan["linger_s"])
+        )
+        if self._claimed() or self.stopping() or not schedule.has_changed(self.work_dir, current):
+            return None
+        return schedule.read(self.work_dir)
+
+    def _measure_one(self, host: fio_run.Host, current: schedule.Round, due: schedule.Due) -> None:
+        """Run one point when it is due, and keep its sample; MovedError where the round begins anew meanwhile."""
+        point = next(each for each in self.plan["points"] if each["id"] == due.id)
+        due_s = self._wait_until_due(current, due)
+        shift_s = current.shift_s()
+        planned_s = current.t0_s + due.offset_s + shift_s
+        late_s = time.monotonic() - due_s
+        if late_s > schedule.LATEST_SHARE * point["runtime_s"] and not self.plan["alone"]:
+            fault = f"it was not started: the host was busy until {late_s:.1f} s after its time"
+            sample = fio_run.not_started(point, fault)
+        else:
+            planned_s += max(0.0, late_s) if self.plan["alone"] else 0.0
+            sample = self._run_fio(host, current, point)
+            if schedule.has_changed(self.work_dir, current):
+                raise MovedError
+        begun_s = sample["window"]["start_s"] - point["ramp_s"] if sample["window"] else sample["started_s"]
+        sample["late_s"] = late_s if begun_s is None else begun_s - planned_s
+        sample.update(round=current.number, clock_shift_s=shift_s)
+        self._keep(point, sample)
+
+    def _wait_until_due(self, current: schedule.Round, due: schedule.Due) -> float:
+        """Sleep until a point is due; that moment on the monotonic clock."""
+        due_s = current.due_s(due)
+
+        def is_time() -> bool:
+            return time.monotonic() >= due_s or schedule.has_changed(self.work_dir, current)
+
+        self._wait(is_time, max(0.0, due_s - time.monotonic()) + 1.0)
+        if self.stopping():
+            raise StoppedError(self.stop_reason)
+        if schedule.has_changed(self.work_dir, current):
+            raise MovedError
+        return due_s
+
+    def _run_fio(self, host: fio_run.Host, current: schedule.Round, point: dict[str, Any]) -> dict[str, Any]:
         engine, note = self._engines[point["engine"], point["io_depth"]]
         point = dict(point, job=point["job"].replace("\nioengine=io_uring\n", f"\nioengine={engine}\n"))
         if point["writes"]:
             self._judge(point["volumes"], writes=True)
-        sample = fio_run.measure(host, point, self.stopping)
-        sample.update(engine={"used": engine, "note": note}, late_s=max(0.0, sample["started_s"] - due_s))
+        sample = fio_run.measure(host, point, lambda: self.stopping() or schedule.has_changed(self.work_dir, current))
+        sample["engine"] = {"used": engine, "note": note}
+        return sample
+
+    def _keep(self, point: dict[str, Any], sample: dict[str, Any]) -> None:
         path = os.path.join(self.work_dir, "points", point["id"] + ".sample.json")
         write_json(path, fio_output.pack_sample(sample))
-        self.say("point", id=point["id"], status=sample["status"], faults=sample["faults"][:3], **headline(sample))
+        self.say(
+            "point",
+            id=point["id"],
+            round=sample["round"],
+            status=sample["status"],
+            faults=sample["faults"][:3],
+            late_s=sample["late_s"],
+            **headline(sample),
+        )
         if self.stopping():
             raise StoppedError(self.stop_reason)
 
@@ -254,6 +312,7 @@ def headline(sample: dict[str, Any]) -> dict[str, Any]:
         "iops": sum(part["iops"] for part in parts),
         "bytes_per_s": sum(part["bytes_per_s"] for part in parts),
         "lat_mean_ns": weighted / ios if ios else None,
+        "ios": ios,
     }
 
 

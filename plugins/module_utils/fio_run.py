@@ -197,6 +197,22 @@ def measure(host: Host, point: dict[str, Any], stop: Callable[[], bool]) -> dict
     return sample
 
 
+def not_started(point: dict[str, Any], fault: str) -> dict[str, Any]:
+    """The sample of a point that was not run, and why; it has no figures and no raw output."""
+    nothing = dict.fromkeys(("started_s", "ended_s", "returncode", "fio_version", "window", "steps", "cpu"))
+    return {
+        **nothing,
+        "point": point["id"],
+        "hash": point["hash"],
+        "status": "failed",
+        "faults": [fault],
+        "volumes": {},
+        "diagnostics": "",
+        "kernel": {},
+        "engine": {"used": None, "note": None},
+    }
+
+
 def _keep_raw(base: str, text: str) -> None:
     """The untouched fio output, compressed; everything else of the point is in the sample."""
     with gzip.open(base + ".json.gz", "wb", compresslevel=6) as handle:

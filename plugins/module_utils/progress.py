@@ -15,8 +15,8 @@ from typing import Any
 from ansible_collections.hostmax.storage.plugins.module_utils import host_state
 
 NAME = "progress.jsonl"
-# after one of these no point will be run any more
-LAST_WORDS = ("ended", "failed")
+# an agent whose last word is one of these runs no point any more, unless it is told another round
+LAST_WORDS = ("ended", "failed", "restored")
 
 
 def say(work_dir: str, event: str, **facts: Any) -> None:
@@ -40,7 +40,8 @@ def is_measuring(run_id: str) -> bool:
     """Whether this run's agent is alive and still has points to run."""
     if not host_state.is_alive(host_state.read_agent(run_id)):
         return False
-    return not any(event["event"] in LAST_WORDS for event in read(host_state.work_dir(run_id)))
+    events = read(host_state.work_dir(run_id))
+    return not events or events[-1]["event"] not in LAST_WORDS
 
 
 def refusal_while_measuring(own_run_id: str = "") -> str | None:
@@ -49,6 +50,6 @@ def refusal_while_measuring(own_run_id: str = "") -> str | None:
         if run_id != own_run_id and is_measuring(run_id):
             return (
                 f"Run {run_id} is measuring on this host; two runs at once would measure each other: "
-                f"wait for it, or end it with hostmax.storage.restore -e hostmax_run={run_id}."
+                f"wait for it, or end it with hostmax.storage.stop -e hostmax_run={run_id}."
             )
     return None

@@ -11,15 +11,22 @@ description:
   - Starts the agent on the host (M(hostmax.storage.agent)), agrees on the start, follows the agent while it measures,
     shows a line as each point ends, and writes each point's sample and raw fio output into the run directory.
   - Each phase is a task of its own, so that all hosts of a play meet before the next phase begins.
+  - A host that is lost on the way (it cannot be reached, was restarted, its agent was killed) does not fail the task;
+    it is named at once and in the results, and the other hosts go on. How the play ends is decided by
+    M(hostmax.storage.report).
   - When the controller is interrupted while a phase runs, the host is put back before the play ends.
 options:
   phase:
     description:
-      - V(start) starts the agent and waits until it is ready; V(agree) sets the common start, once for all hosts;
-        V(go) tells the agent; V(follow) waits for the points and collects them.
+      - V(start) starts the agent, waits until it is ready, and measures the host's clock against the controller's.
+      - V(agree) sets T0, once for all hosts, as far ahead as telling all of them takes; V(go) tells the agent;
+        V(confirm), once for all hosts, moves T0 where a host was not told in time, and returns RV(again).
+      - V(follow) waits for the points and brings them home.
+      - V(repeat), once for all hosts, looks whether a host began a point later than the others, and has it measured
+        once more.
     type: str
     required: true
-    choices: [start, agree, go, follow]
+    choices: [start, agree, go, confirm, follow, repeat]
   directory:
     description: The run directory on the controller, as M(hostmax.storage.plan) returned it.
     type: path
@@ -32,9 +39,6 @@ options:
     description: Result of M(hostmax.storage.thin_volumes), where thin volumes are measured; used by V(start).
     type: dict
     default: {}
-  t0:
-    description: The agreed start in seconds since the epoch on the controller's clock; used by V(go) and V(follow).
-    type: float
 attributes:
   action:
     description: Runs on the controller and calls modules on the host.
@@ -59,31 +63,32 @@ EXAMPLES = r"""
   hostmax.storage.measure:
     phase: agree
     directory: results/latest
-  register: start
   run_once: true
 
 - name: Tell the agent when to start
   hostmax.storage.measure:
     phase: go
     directory: results/latest
-    t0: "{{ start.t0 }}"
 
-- name: Measure
+- name: Follow the agent
   hostmax.storage.measure:
     phase: follow
     directory: results/latest
-    t0: "{{ start.t0 }}"
 """
 
 RETURN = r"""
-t0:
-  description: The agreed start, in seconds since the epoch.
-  returned: phase agree
-  type: float
-  sample: 1796067143.2
+again:
+  description: Whether hosts have to be told once more.
+  returned: phases confirm and repeat
+  type: bool
 points_measured:
-  description: How many points of the plan were brought home from this host.
+  description: How many points of the round were brought home from this host.
   returned: phase follow
   type: int
   sample: 7
+lost:
+  description: Why this host measures no more.
+  returned: when it was lost
+  type: str
+  sample: the host was restarted during the run
 """

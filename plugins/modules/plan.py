@@ -26,11 +26,14 @@ options:
     description: The hosts to plan for; all hosts of the play that have not failed where it is not given.
     type: list
     elements: str
+  directory:
+    description: The run directory; with O(found), hosts that cannot be reached are written down in it.
+    type: path
   found:
     description:
       - What M(hostmax.storage.probe) found on each host of the plan, by the host's name.
       - With it no plan is made; the hosts are compared, and two that are the same machine, or that would write the
-        same volume, are refused.
+        same volume, are refused. A host that cannot be reached is not; the run goes on without it.
     type: dict
   writes:
     description: Whether the run writes; only with O(found).

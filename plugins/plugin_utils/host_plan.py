@@ -17,13 +17,17 @@ Json = dict[str, Any]
 # time for everything between the agent's start and T0, and for results to be claimed after the last point
 DEADLINE_SLACK_S = 1800.0
 POINT_SLACK_S = 5.0
+# how long an agent waits for T0, and after a round for the next one or for its results to be taken
+GO_WAIT_S, GO_WAIT_PER_HOST_S = 900.0, 5.0
+LINGER_PER_HOST_S = 2.0
 VOLUME_KEYS = ("name", "path", "size_bytes", "size", "identity", "overwrite", "kind", "cap", "needed_bytes")
 
 
 def for_host(plan: Mapping[str, Any], host: str, thin: Mapping[str, Any]) -> Json:
     """The payload of the agent module for one host; ``thin`` is the result of the thin_volumes module, or empty."""
     volumes = thin.get("volumes") or plan["hosts"][host]["volumes"]
-    points = [_point(point, host) for point in plan["points"] if host in point["jobs"]]
+    points = [_point(point, host) for point in plan["points"] if host in point["jobs"] and not point.get("kept")]
+    hosts = len(plan["hosts"])
     length_s = sum(point["ramp_s"] + point["runtime_s"] + POINT_SLACK_S for point in points)
     return {
         "volumes": [{key: volume.get(key) for key in VOLUME_KEYS} for volume in volumes],
@@ -32,7 +36,10 @@ def for_host(plan: Mapping[str, Any], host: str, thin: Mapping[str, Any]) -> Jso
         ],
         "cgroup": thin.get("cgroup"),
         # twice the length, for volumes that stall: fio then runs longer than asked
-        "deadline_s": 2 * length_s + DEADLINE_SLACK_S,
+        "deadline_s": 2 * length_s + DEADLINE_SLACK_S + GO_WAIT_PER_HOST_S * hosts,
+        "go_wait_s": GO_WAIT_S + GO_WAIT_PER_HOST_S * hosts,
+        "linger_s": plan["settings"]["hostmax_patience_s"] + LINGER_PER_HOST_S * (hosts - 1),
+        "alone": hosts == 1,
         "points": points,
     }
 
@@ -42,7 +49,6 @@ def _point(point: Mapping[str, Any], host: str) -> Json:
     return {
         "id": point["id"],
         "hash": point["hash"],
-        "offset_s": point["offset_s"],
         "ramp_s": point["ramp_s"],
         "runtime_s": point["runtime_s"],
         "reads": workload.reads,

@@ -185,6 +185,32 @@ class RunDirectory:
         found = self._read(host, "status.json") or {}
         return found.get("status"), found.get("reason")
 
+    def write_round(self, told: Json) -> None:
+        """Keep the round that hosts are being told: its number, attempt, T0 and points."""
+        write_json_atomic(self.path / "round.json", told)
+
+    def read_round(self) -> Json | None:
+        """The round that was told last, or None."""
+        path = self.path / "round.json"
+        return _read_json(path) if path.is_file() else None
+
+    def write_start(self, host: str, start: Json) -> None:
+        """Keep when a host was told which round, and by how much it was late at each point of it."""
+        self._write(host, "start.json", start)
+
+    def read_start(self, host: str) -> Json | None:
+        """When a host was told which round, and by how much it was late, or None."""
+        return self._read(host, "start.json")
+
+    def write_repeats(self, repeats: Json) -> None:
+        """Keep which points are measured again: {point: {host: seconds it was late}} of the first time."""
+        write_json_atomic(self.path / "repeats.json", repeats)
+
+    def read_repeats(self) -> Json:
+        """Which points were measured again, and which hosts had been late by how many seconds."""
+        path = self.path / "repeats.json"
+        return _read_json(path) if path.is_file() else {}
+
     def add_sample(self, host: str, sample: Json, raw: bytes | None = None) -> None:
         """Keep a host's sample of a point (sample["point"]) and fio's own output, gz."""
         if raw is not None:

@@ -39,6 +39,7 @@ _RANGES = (
     ("hostmax_runtime_s", 1, 7 * 24 * 3600),
     ("hostmax_ramp_s", 0, 24 * 3600),
     ("hostmax_settle_s", 0, 3600),
+    ("hostmax_patience_s", 5, 24 * 3600),
     ("hostmax_seed", 0, 2**63 - 1),
     ("hostmax_thin_count", 0, MOST_THIN_VOLUMES),
 )
