@@ -19,7 +19,8 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.hostmax.storage.plugins.plugin_utils import host_plan, run_directory
-from ansible_collections.hostmax.storage.plugins.plugin_utils.render_progress import progress_line
+from ansible_collections.hostmax.storage.plugins.plugin_utils.board import Board
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_progress import board_lines
 
 READY_WAIT_S = 900.0
 # the agent's own deadline ends it; this is how long we look for it beyond the plan's end
@@ -134,11 +135,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 if event["event"] == "point":
                     self._bring_home(event["id"])
                     measured += 1
-                    left_s = end_s - time.time()
-                    Display().display(progress_line(self._run.plan, self._name, event, measured, left_s))
-                elif event["event"] == "failed":
+                headlines = Board(self._run).note(self._name, event)
+                for line in board_lines(self._run.plan, self._name, event, headlines, end_s - time.time()):
+                    Display().display(line)
+                if event["event"] == "failed":
                     return self._fail(event["reason"], points_measured=measured)
-                elif event["event"] == "ended":
+                if event["event"] == "ended":
                     self._run.write_status(self._name, "ok", None)
                     return {"changed": False, "points_measured": measured}
             if not alive and not events:
