@@ -17,7 +17,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.hostmax.storage.plugins.plugin_utils import host_plan, rounds, run_directory
-from ansible_collections.hostmax.storage.plugins.plugin_utils.follow import Follower
+from ansible_collections.hostmax.storage.plugins.plugin_utils.follow import Follower, say
 from ansible_collections.hostmax.storage.plugins.plugin_utils.host_link import HostLink, HostLostError
 
 READY_WAIT_S = 900.0
@@ -112,6 +112,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         }
         self._run.write_facts(self._name, facts)
         self._run.write_journal(self._name, journal)
+        say(self._run, self._name, {"event": "ready"})
         for note in {engine["note"] for engine in ready["engines"] if engine["note"]}:
             Display().warning(f"{self._name}: {note}")
         return {}
@@ -150,6 +151,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         if reason:
             return self._lose("failed", reason, points_measured=follower.measured)
         self._run.write_status(self._name, "ok", None)
+        say(self._run, self._name, {"event": "ended", "round": told["round"]})
         return {"points_measured": follower.measured}
 
     # -- phases of all hosts ----------------------------------------------------------------------------------------
@@ -233,12 +235,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _lose(self, status: str, reason: str, **facts: Any) -> Json:
         """A host that measures no more: named at once, and the others go on."""
         self._run.write_status(self._name, status, reason)
-        for line in self._board_lines({"event": "lost", "reason": reason}):
-            Display().display(line, color="red")
+        say(self._run, self._name, {"event": "lost", "reason": reason})
         return {**facts, "lost": reason}
-
-    def _board_lines(self, event: Json) -> list[str]:
-        return [f"  {self._name}: lost: {event['reason']}"]
 
     # -- interruption -----------------------------------------------------------------------------------------------
 

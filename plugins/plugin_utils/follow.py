@@ -12,8 +12,9 @@ from typing import Any
 
 from ansible.utils.display import Display
 from ansible_collections.hostmax.storage.plugins.plugin_utils import rounds
+from ansible_collections.hostmax.storage.plugins.plugin_utils.board import Board
 from ansible_collections.hostmax.storage.plugins.plugin_utils.host_link import HostLink, Progress
-from ansible_collections.hostmax.storage.plugins.plugin_utils.render_progress import progress_line
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_progress import board_lines
 from ansible_collections.hostmax.storage.plugins.plugin_utils.run_directory import RunDirectory
 
 Json = dict[str, Any]
@@ -23,6 +24,13 @@ LONGEST_SLEEP_S = 10.0
 RETRY_S = 0.1
 # an agent that is stopped (SIGSTOP) this long after it should have spoken is given up
 STOPPED_S = 10.0
+
+
+def say(run: RunDirectory, host: str, event: Json, left_s: float = 0.0) -> None:
+    """Put an event on the run's board, and show what it comes to."""
+    headlines = Board(run).note(host, event)
+    for line in board_lines(run.plan, host, event, headlines, left_s):
+        Display().display(line, color="red" if event["event"] == "lost" else None)
 
 
 class Follower:
@@ -77,8 +85,7 @@ class Follower:
                 return f"the sample of {event['id']} could not be read on the host"
             self.measured += 1
             self.late[event["id"]] = event["late_s"]
-            left_s = self.end_s - time.time()
-            Display().display(progress_line(self._plan, self._host, event, self.measured, left_s))
+            say(self._run, self._host, event, self.end_s - time.time())
         elif kind == "failed":
             return str(event["reason"])
         elif kind == "restored" or (kind == "ended" and event["round"] == self._told["round"]):

@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, hostmax.storage contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The line that is shown as a point ends: which point, its figures, and how long the run still takes.
+"""The lines that are shown as a run goes on: each point's figures as it is complete, and each host that is lost.
 
 It must not know how the figures came here; columns stand under each other over a whole run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.units import (
@@ -17,22 +17,80 @@ from ansible_collections.hostmax.storage.plugins.module_utils.units import (
     format_rate,
 )
 
+Json = dict[str, Any]
 
-def progress_line(plan: Mapping[str, Any], host: str, event: Mapping[str, Any], number: int, left_s: float) -> str:
-    """One line for the ``number``-th point that ended on a host; ``event`` is the agent's word of it.
 
-    The host is named where there are several.
+def board_lines(
+    plan: Mapping[str, Any],
+    host: str,
+    event: Mapping[str, Any],
+    headlines: Sequence[Mapping[str, Any]],
+    left_s: float,
+) -> list[str]:
+    """What to show when a host said `event` and the board answered with these headlines; often nothing.
+
+    A run on one host shows each point as the host says it. One on several shows a point once, when it is complete,
+    with a line for each host that failed it (the first few), and a host when it is lost.
     """
-    points = plan["points"]
-    point = next(each for each in points if each["id"] == event["id"])
-    count, total = point["volumes"], str(len(points))
-    where = f"{host}: " if len(plan["hosts"]) > 1 else ""
-    width = max(len(each["workload"]["name"]) for each in points)
-    head = f"  {where}[{number:>{len(total)}}/{total}]  {count:>3} volume{'s' if count > 1 else ' '}"
-    head += f"  {point['workload']['name']:<{width}}"
+    lines = []
+    if event["event"] == "lost":
+        lines.append(plain_line(f"{host}: LOST: {event.get('reason') or 'no reason is known'}", "  "))
+    if len(plan["hosts"]) == 1:
+        return [_host_line(plan, event, left_s)] if event["event"] == "point" else lines
+    for headline in headlines:
+        lines.append(_total_line(plan, headline, left_s))
+        lines += [plain_line(f"{each['host']}: {' '.join(each['faults'])}", "      ") for each in headline["faults"]]
+        more = headline["hosts_failed"] - len(headline["faults"])
+        if more > 0:
+            lines.append(f"      and {more:,} more {'hosts' if more > 1 else 'host'} failed it")
+    return lines
+
+
+def plain_line(text: str, indent: str = "") -> str:
+    """A host's words as one line without control characters."""
+    return indent + "".join(letter for letter in " ".join(text.split()) if letter.isprintable())
+
+
+def _host_line(plan: Mapping[str, Any], event: Mapping[str, Any], left_s: float) -> str:
+    point, head, last = _head(plan, event)
+    count = point["volumes"]
+    head = f"{head}  {count:>3} volume{'s' if count > 1 else ' '}  {_workload(plan, point)}"
     if event["status"] != "measured":
-        return f"{head}  NOT COUNTED: {' '.join(event['faults'])}"
-    latency = format_latency(event["lat_mean_ns"]) if event["lat_mean_ns"] is not None else "no latency"
-    figures = f"{format_count(event['iops']):>10} IOPS  {format_rate(event['bytes_per_s']):>10}  mean {latency:>7}"
-    left = f"   left {format_duration(left_s)}" if left_s > 1 and number < len(points) else ""
-    return f"{head}  {figures}{left}"
+        return f"{head}  NOT COUNTED: {plain_line(' '.join(event['faults']))}"
+    return f"{head}  {_figures(event)}{_left(left_s, last)}"
+
+
+def _total_line(plan: Mapping[str, Any], headline: Mapping[str, Any], left_s: float) -> str:
+    point, head, last = _head(plan, headline)
+    every = len(plan["hosts"])
+    some = headline["hosts"] < every
+    most = max(each["volumes"] for each in plan["points"])
+    hosts = f"{headline['hosts']:,} of {every:,} hosts" if some else f"{every:,} hosts"
+    volumes = f"{point['volumes']:>{len(str(most))}} volume{'s' if point['volumes'] > 1 else ' '}"
+    head = f"{head}  {hosts} x {volumes}  {_workload(plan, point)}"
+    if not headline["hosts"]:
+        return f"{head}  NOT COUNTED: no host measured it"
+    repeated = "   repeated" if headline["round"] > 1 else ""
+    return f"{head}  {_figures(headline)}{repeated}{_left(left_s, last)}"
+
+
+def _head(plan: Mapping[str, Any], said: Mapping[str, Any]) -> tuple[Json, str, bool]:
+    """The point, its number among those that are measured in this run, and whether it is the last of them."""
+    points = [point for point in plan["points"] if not point.get("kept")]
+    index = next(index for index, point in enumerate(points) if point["id"] == said["id"])
+    total = str(len(points))
+    return points[index], f"  [{index + 1:>{len(total)}}/{total}]", index + 1 == len(points)
+
+
+def _workload(plan: Mapping[str, Any], point: Mapping[str, Any]) -> str:
+    width = max(len(each["workload"]["name"]) for each in plan["points"])
+    return f"{point['workload']['name']:<{width}}"
+
+
+def _figures(said: Mapping[str, Any]) -> str:
+    latency = format_latency(said["lat_mean_ns"]) if said["lat_mean_ns"] is not None else "no latency"
+    return f"{format_count(said['iops']):>10} IOPS  {format_rate(said['bytes_per_s']):>10}  mean {latency:>7}"
+
+
+def _left(left_s: float, last: bool) -> str:
+    return f"   left {format_duration(left_s)}" if left_s > 1 and not last else ""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import threading
+import time
+
 import pytest
 from ansible_collections.hostmax.storage.plugins.module_utils import agent, progress
 from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import Target, render_job
@@ -76,3 +80,129 @@ def test_a_fallback_that_would_be_synchronous_is_refused(tmp_path, monkeypatch):
     made = agent.Agent(str(tmp_path), {**plan(), "points": [buffered]})
     with pytest.raises(agent.AgentError, match="set direct"):
         made._choose_engines("fio")
+
+
+# -- rounds ---------------------------------------------------------------------------------------------------------
+
+
+class Rounds:
+    """An agent whose fio takes as long as it is told, and whose controller speaks from a second thread."""
+
+    def __init__(self, tmp_path, monkeypatch, alone=False):
+        self.work_dir = tmp_path
+        (tmp_path / "points").mkdir()
+        base = {"ramp_s": 0, "runtime_s": 1, "engine": "auto", "io_depth": 1, "writes": False, "job": "", "hash": "h"}
+        points = [{**base, "id": name, "volumes": []} for name in ("a", "b", "c")]
+        self.agent = agent.Agent(
+            str(tmp_path),
+            {"run_id": "r", "volumes": [], "points": points, "go_wait_s": 5, "linger_s": 0.2, "alone": alone},
+        )
+        self.agent._engines["auto", 1] = ("io_uring", None)
+        self.takes_s = dict.fromkeys("abc", 0.1)
+        self.begun = []
+        monkeypatch.setattr(agent.fio_run, "measure", self._measure)
+
+    def _measure(self, _host, point, stop):
+        begun_s = time.time()
+        self.begun.append((point["id"], time.monotonic()))
+        while not stop() and time.time() < begun_s + self.takes_s[point["id"]]:
+            time.sleep(0.005)
+        return {
+            **agent.fio_run.not_started(point, "no real fio"),
+            "started_s": begun_s,
+            "window": {"start_s": begun_s, "end_s": time.time()},
+        }
+
+    def tell(self, in_s, number=1, attempt=1, points=(("a", 0.0), ("b", 0.2), ("c", 0.4))):
+        told = {
+            "round": number,
+            "attempt": attempt,
+            "t0": time.time() + in_s,
+            "points": [{"id": name, "offset_s": offset_s} for name, offset_s in points],
+        }
+        agent.write_json(str(self.work_dir / "go.json"), told)
+        return time.monotonic() + in_s
+
+    def run(self):
+        self.agent._measure_rounds(None)
+        return [event for event in progress.read(str(self.work_dir)) if event["event"] != "ready"]
+
+    def sample(self, name):
+        return json.loads((self.work_dir / "points" / f"{name}.sample.json").read_text())
+
+
+def test_points_begin_at_their_offsets_from_t0_and_the_round_ends(tmp_path, monkeypatch):
+    rounds = Rounds(tmp_path, monkeypatch)
+    t0 = rounds.tell(0.3)
+    events = rounds.run()
+    assert [event["event"] for event in events] == ["point", "point", "point", "ended"]
+    assert [name for name, _begun in rounds.begun] == ["a", "b", "c"]
+    assert all(begun >= t0 + offset_s for (_name, begun), offset_s in zip(rounds.begun, (0.0, 0.2, 0.4)))
+    sample = rounds.sample("b")
+    assert sample["round"] == 1
+    # late by what this machine took, measured on the very same clock
+    assert sample["late_s"] == pytest.approx(rounds.begun[1][1] - t0 - 0.2, abs=0.02)
+
+
+def test_a_point_whose_time_has_passed_is_left_out_and_the_next_one_is_in_step(tmp_path, monkeypatch):
+    rounds = Rounds(tmp_path, monkeypatch)
+    rounds.takes_s["a"] = 0.9
+    t0 = rounds.tell(0.1, points=(("a", 0.0), ("b", 0.2), ("c", 1.2)))
+    rounds.run()
+    assert [name for name, _begun in rounds.begun] == ["a", "c"]
+    assert rounds.begun[1][1] >= t0 + 1.2
+    left_out = rounds.sample("b")
+    assert left_out["status"] == "failed"
+    assert "it was not started: the host was busy until " in left_out["faults"][0]
+
+
+def test_a_host_that_measures_alone_leaves_nothing_out(tmp_path, monkeypatch):
+    rounds = Rounds(tmp_path, monkeypatch, alone=True)
+    rounds.takes_s["a"] = 0.9
+    rounds.tell(0.1)
+    rounds.run()
+    assert [name for name, _begun in rounds.begun] == ["a", "b", "c"]
+    assert rounds.sample("b")["late_s"] < 0.5
+
+
+def test_moving_t0_while_a_point_runs_begins_the_round_again(tmp_path, monkeypatch):
+    rounds = Rounds(tmp_path, monkeypatch)
+    rounds.takes_s["a"] = 0.5
+    rounds.tell(0.0, points=(("a", 0.0), ("b", 0.6)))
+    moved = []
+    threading.Timer(0.25, lambda: moved.append(rounds.tell(0.3, attempt=2, points=(("a", 0.0), ("b", 0.6))))).start()
+    events = rounds.run()
+    assert [name for name, _begun in rounds.begun] == ["a", "a", "b"]
+    assert rounds.begun[1][1] >= moved[0]
+    assert [event["event"] for event in events] == ["moved", "point", "point", "ended"]
+
+
+def test_a_second_round_is_measured_and_its_samples_take_the_place_of_the_first(tmp_path, monkeypatch):
+    rounds = Rounds(tmp_path, monkeypatch)
+    rounds.agent.plan["linger_s"] = 2.0
+    rounds.tell(0.0)
+    threading.Timer(0.8, lambda: rounds.tell(0.1, number=2, points=(("b", 0.0),))).start()
+    threading.Timer(1.3, lambda: (tmp_path / "claimed").write_text("")).start()
+    events = rounds.run()
+    assert [event.get("round") for event in events if event["event"] == "ended"] == [1, 2]
+    assert [name for name, _begun in rounds.begun] == ["a", "b", "c", "b"]
+    assert (rounds.sample("a")["round"], rounds.sample("b")["round"]) == (1, 2)
+
+
+def test_a_clock_that_is_set_between_points_moves_none_of_them_and_is_told(tmp_path, monkeypatch):
+    rounds = Rounds(tmp_path, monkeypatch)
+    t0 = rounds.tell(0.1, points=(("a", 0.0), ("b", 0.4)))
+    real, set_at = time.time, time.monotonic() + 0.25
+    monkeypatch.setattr(time, "time", lambda: real() + (3600.0 if time.monotonic() > set_at else 0.0))
+    rounds.run()
+    assert t0 + 0.4 <= rounds.begun[1][1] < t0 + 60
+    assert rounds.sample("a")["clock_shift_s"] == pytest.approx(0, abs=0.05)
+    assert rounds.sample("b")["clock_shift_s"] == pytest.approx(3600, abs=0.05)
+    assert abs(rounds.sample("b")["late_s"]) < 60
+
+
+def test_without_a_start_the_agent_says_so(tmp_path, monkeypatch):
+    rounds = Rounds(tmp_path, monkeypatch)
+    rounds.agent.plan["go_wait_s"] = 0.1
+    with pytest.raises(agent.StoppedError, match="no start was given"):
+        rounds.run()
