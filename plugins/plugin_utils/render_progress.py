@@ -16,6 +16,7 @@ from ansible_collections.hostmax.storage.plugins.module_utils.units import (
     format_latency,
     format_rate,
 )
+from ansible_collections.hostmax.storage.plugins.plugin_utils.host_plan import to_measure
 
 
 def progress_line(plan: Mapping[str, Any], host: str, event: Mapping[str, Any], number: int, left_s: float) -> str:
@@ -23,7 +24,7 @@ def progress_line(plan: Mapping[str, Any], host: str, event: Mapping[str, Any], 
 
     The host is named where there are several.
     """
-    points = plan["points"]
+    points = to_measure(plan)
     point = next(each for each in points if each["id"] == event["id"])
     count, total = point["volumes"], str(len(points))
     where = f"{host}: " if len(plan["hosts"]) > 1 else ""
