@@ -15,7 +15,7 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible_collections.hostmax.storage.plugins.plugin_utils import argument_specs, meeting, run_directory
+from ansible_collections.hostmax.storage.plugins.plugin_utils import argument_specs, meeting, resume, run_directory
 from ansible_collections.hostmax.storage.plugins.plugin_utils.command_line import repeatable_command
 from ansible_collections.hostmax.storage.plugins.plugin_utils.plan import make_plan
 from ansible_collections.hostmax.storage.plugins.plugin_utils.profiles import ProfileError
@@ -68,43 +68,38 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 "directory": {"type": "path"},
                 "found": {"type": "dict"},
                 "writes": {"type": "bool", "default": False},
+                "shared_volumes": {"type": "bool", "default": False},
             },
         )
-        if args["found"]:
-            return {**result, "changed": False, **self._meet(plain(args["found"]), args)}
         hosts = [str(host) for host in plain(args["hosts"] or self._play_hosts(task_vars))]
         try:
-            result.update(self._plan(str(args["playbook"]), hosts, task_vars))
+            if args["found"]:
+                result.update(self._meet(plain(args["found"]), args, task_vars))
+            else:
+                result.update(self._plan(str(args["playbook"]), hosts, task_vars))
         except (ProfileError, run_directory.RunDirectoryError, SettingsError) as error:
             raise AnsibleActionFail(_shortened(str(error))) from None
         return result
 
-    def _meet(self, found: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
-        """Whether the hosts that were reached may measure together; the others are written down as unreachable."""
-        lost = {host: str(seen["lost"]) for host, seen in found.items() if seen.get("lost")}
-        reached = {host: seen for host, seen in found.items() if host not in lost}
-        faults = meeting.refusals(reached, args["writes"])
-        if not reached:
-            faults.append("No host of this run can be reached; the reasons are above.")
-        if args["directory"]:
-            run = run_directory.open_run(args["directory"])
-            for host, reason in lost.items():
-                run.write_status(host, "unreachable", reason)
-        if lost and not faults:
-            who = ", ".join(lost) if len(lost) <= 5 else f"{len(lost)} hosts"
-            Display().warning(f"{who} cannot be reached; the run goes on without, and its points do not count as whole")
-        return {"failed": True, "msg": " ".join(faults)} if faults else {}
-
     def _plan(self, playbook: str, hosts: list[str], task_vars: Mapping[str, Any]) -> dict[str, Any]:
         now = datetime.datetime.now().astimezone()
-        settings = self._settings(hosts, task_vars)
+        previous = self._previous(playbook, hosts, task_vars)
+        settings = self._settings(hosts, task_vars, previous)
         run_id = run_directory.new_run_id(playbook, now)
         first = next(iter(settings.values()), None)
-        plan = make_plan(run_id, playbook, settings, first.seed if first else 0, repeatable_command(sys.argv), now)
+        seed = _seed(first, previous)
+        plan = make_plan(run_id, playbook, settings, seed, repeatable_command(sys.argv), now)
+        kept: dict[str, str] = {}
+        if previous:
+            changed = resume.changed_settings(previous, {host: each.values for host, each in settings.items()})
+            kept = resume.keep_points(plan, previous, changed)
         root = run_directory.check_results(first.results if first else ".")
         directory = None
         if not self._task.check_mode:
-            directory = str(run_directory.create_run(str(root), run_id, plan).path)
+            run = run_directory.create_run(str(root), run_id, plan)
+            if previous:
+                resume.copy_points(previous, run, kept)
+            directory = str(run.path)
         Display().display("\n" + describe_plan(plan, directory, now) + "\n")
         answer = {
             "changed": False,
@@ -112,11 +107,84 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             "directory": directory,
             "planned_s": plan["planned_s"],
             "points": len(plan["points"]),
-            "hosts": {host: {**plan["hosts"][host], "writes": settings[host].writes} for host in settings},
+            "kept": len(kept),
+            "fail_on": list(first.fail_on) if first else [],
+            "shared_volumes": plan["settings"]["hostmax_shared_volumes"],
+            "hosts": {
+                host: {**{key: plan["hosts"][host][key] for key in ("volumes", "thin")}, "writes": each.writes}
+                for host, each in settings.items()
+            },
         }
         return {**answer, "plan": plan} if self._task.check_mode else answer
 
-    def _settings(self, hosts: list[str], task_vars: Mapping[str, Any]) -> dict[str, Settings]:
+    def _meet(self, found: Mapping[str, Any], args: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        """Whether the hosts that were reached may measure together; the others are written down as unreachable."""
+        lost = {host: str(seen["lost"]) for host, seen in found.items() if seen.get("lost")}
+        reached = {host: seen for host, seen in found.items() if host not in lost}
+        faults = meeting.refusals(reached, args["writes"], args["shared_volumes"])
+        if not reached:
+            faults.append("No host of this run can be reached; the reasons are above.")
+        run = run_directory.open_run(args["directory"]) if args["directory"] else None
+        if run:
+            for host, reason in lost.items():
+                run.write_status(host, "unreachable", reason)
+        if faults:
+            return {"failed": True, "msg": " ".join(faults)}
+        if lost:
+            who = ", ".join(lost) if len(lost) <= 5 else f"{len(lost)} hosts"
+            Display().warning(f"{who} cannot be reached; the run goes on without, and its points do not count as whole")
+        for sentence in meeting.doubts(reached) if args["writes"] else []:
+            Display().warning(sentence)
+        notes = meeting.notes(reached, args["writes"])
+        notes += self._compare(run, reached, list(run.plan["hosts"]) if run else list(found), args, task_vars)
+        for sentence in notes:
+            Display().warning(sentence)
+        if run and notes:
+            run.write_notes(notes)
+        return {}
+
+    def _compare(
+        self,
+        run: run_directory.RunDirectory | None,
+        found: Mapping[str, Any],
+        hosts: list[str],
+        args: Mapping[str, Any],
+        task_vars: Mapping[str, Any],
+    ) -> list[str]:
+        """Compare the hosts with those of the run that is resumed; where they differ, nothing of it is kept."""
+        previous = self._previous(str(args["playbook"]), hosts, task_vars)
+        reasons = resume.differences(previous, found) if previous else []
+        if not previous or not reasons:
+            return []
+        if run:
+            self._keep_nothing(run, previous, task_vars)
+        return [f"No point of {previous.run_id} is kept, because {'; '.join(reasons[:MOST_SENTENCES])}."]
+
+    def _keep_nothing(
+        self, run: run_directory.RunDirectory, previous: run_directory.RunDirectory, task_vars: Mapping[str, Any]
+    ) -> None:
+        """Plan the run again with every point measured, and show that."""
+        now = datetime.datetime.now().astimezone()
+        plan = run.plan
+        settings = self._settings(list(plan["hosts"]), task_vars, previous)
+        fresh = make_plan(run.run_id, plan["playbook"], settings, plan["seed"], plan["command"], now)
+        run.rewrite_plan(resume.keep_nothing(fresh, plan))
+        Display().display("\n" + describe_plan(run.plan, str(run.path), now) + "\n")
+
+    def _previous(
+        self, playbook: str, hosts: list[str], task_vars: Mapping[str, Any]
+    ) -> run_directory.RunDirectory | None:
+        """The run to resume, if one is named; the settings are compared between hosts later."""
+        of_the_play = self._variables_of_the_play(task_vars)
+        for host in hosts:
+            named = HostVariables(host, task_vars["hostvars"][host], of_the_play, self._templar).get("hostmax_resume")
+            if named:
+                return resume.open_previous(str(plain(named)), playbook, hosts)
+        return None
+
+    def _settings(
+        self, hosts: list[str], task_vars: Mapping[str, Any], previous: run_directory.RunDirectory | None
+    ) -> dict[str, Settings]:
         """Every host's settings; the faults of all hosts are told together."""
         found: dict[str, Settings] = {}
         faults: list[str] = []
@@ -124,7 +192,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         for host in hosts:
             try:
                 own = task_vars["hostvars"][host]
-                found[host] = host_settings(HostVariables(host, own, of_the_play, self._templar))
+                earlier = resume.settings_of(previous, host) if previous else None
+                found[host] = host_settings(HostVariables(host, own, of_the_play, self._templar), earlier)
             except SettingsError as error:
                 faults += error.sentences
         if faults:
@@ -155,6 +224,20 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         if str(self._task.connection) == "local":
             found["ansible_connection"] = "local"
         return found
+
+
+def _seed(settings: Settings | None, previous: run_directory.RunDirectory | None) -> int:
+    """The seed that is given; a resumed run has that of the earlier one."""
+    given = settings.seed if settings else 0
+    if previous is None:
+        return given
+    seed = int(previous.plan["seed"])
+    if given not in (0, seed):
+        raise resume.ResumeError(
+            f"hostmax_seed is {given} and {previous.run_id} ran with the seed {seed}; leave hostmax_seed out to resume "
+            "it, or start a new run without hostmax_resume."
+        )
+    return seed
 
 
 def _same(own: Mapping[str, Any], name: str, templar: Any, value: Any) -> bool:

@@ -11,6 +11,7 @@ import errno
 import fcntl
 import functools
 import os
+import re
 import stat
 import struct
 import time
@@ -28,6 +29,7 @@ _CLAIM_WAIT_S = 0.1
 # Where the kernel keeps what tells one device from all others, best first; relative to its directory in sysfs.
 _WWID_FILES = ("wwid", "device/wwid")
 _SERIAL_FILES = ("serial", "device/serial", "device/cid")
+_SCSI_ADDRESS = re.compile(r"[0-9]+:[0-9]+:[0-9]+:[0-9]+", re.ASCII)
 _DM_AND_MD_FILES = ("dm/uuid", "dm/name", "md/uuid")
 _LINK_DIRECTORIES = ("by-id", "by-path", "by-uuid", "by-partuuid", "by-label", "by-partlabel")
 
@@ -282,14 +284,20 @@ class Kernel:
             kind, _unused, number = wwid.partition(".")
             if kind in ("naa", "eui") and number:
                 yield from (number, "0x" + number)
-        for text in (self.fact(dev, *_SERIAL_FILES), self._unit_serial(dev)):
-            if text:
-                yield text
-        for part in (self.directory(dev) or "").split("/"):
+        yield from self.serials(dev)
+        parts = (self.directory(dev) or "").split("/")
+        for part in parts:
             if part.startswith("session"):
                 target = _read(os.path.join(self.sys, "class", "iscsi_session", part, "targetname"))
                 if target:
                     yield target
+                    # as udev writes it in by-path: .../target2:0:0/2:0:0:1/block/sda is LUN 1
+                    yield from (f"{target}-lun-{each.split(':')[3]}" for each in parts if _SCSI_ADDRESS.fullmatch(each))
+
+    def serials(self, dev: Dev) -> list[str]:
+        """The serial numbers of a disk, which unrelated virtual machines may share."""
+        disk = self.whole_disk(dev) or dev
+        return [text for text in (self.fact(disk, *_SERIAL_FILES), self._unit_serial(disk)) if text]
 
     def _unit_serial(self, dev: Dev) -> str | None:
         """The unit serial number of a SCSI disk, from its vital product data page 0x80."""

@@ -47,6 +47,8 @@ class _Case:
         self.size_bytes: int | None = None
         self.sector_bytes: int | None = None
         self.identities: list[str] = []
+        self.serial: str | None = None
+        self.model: str | None = None
         self.backing: str | None = None
         self.signatures: list[str] = []
         self.in_use: list[str] = []
@@ -79,6 +81,8 @@ class _Case:
             "sector_bytes": self.sector_bytes,
             "identity": _clean(best) if best else None,
             "identities": [_clean(text) for text in self.identities],
+            "serial": _clean(self.serial) if self.serial else None,
+            "model": _clean(self.model) if self.model else None,
             "backing": _clean(self.backing) if self.backing else None,
             "signatures": self.signatures,
             "in_use": self.in_use,
@@ -202,6 +206,7 @@ def _is_device(case: _Case, kernel: Kernel, dev: Dev) -> bool:
         return False
     case.size_bytes, case.sector_bytes = kernel.size_bytes(dev), kernel.sector_bytes(dev)
     case.identities = kernel.identities(dev)
+    case.serial, case.model = next(iter(kernel.serials(dev)), None), kernel.model(dev)
     backing = kernel.backings().get(dev)
     case.backing = backing.path if backing else None
     if case.size_bytes == 0:

@@ -27,6 +27,7 @@ _ROOT_STATE = "/var/lib/hostmax"
 _USER_STATE = "~/.local/state/hostmax"
 _RUN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*", re.ASCII)
 _RUN_ID_CHARS = 200
+_MACHINE = ".machine"
 _POLL_S = 0.02
 _KILL_WAIT_S = 5.0
 
@@ -68,7 +69,10 @@ def work_dir(run_id: str) -> str:
 
 
 def make_work_dir(run_id: str) -> str:
-    """Make the work directory of a run, for this user only, and see to it that it survives a crash."""
+    """Make the work directory of a run, for this user only, and see to it that it survives a crash.
+
+    One that another machine made is refused: on a file system that hosts share, they would use each other's files.
+    """
     path = work_dir(run_id)
     try:
         for _attempt in range(3):
@@ -82,6 +86,7 @@ def make_work_dir(run_id: str) -> str:
                 continue
             break
         _check_private(path)
+        _check_machine(path)
         sync_directory(state_root())
     except OSError as exc:
         raise HostError(
@@ -95,6 +100,31 @@ def _check_private(path: str) -> None:
     if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid():
         raise HostError(f"The work directory {path} is not a directory of this user; remove it or use another run id.")
     os.chmod(path, 0o700)
+
+
+def _check_machine(path: str) -> None:
+    """Leave the name of this machine in a new work directory, whole before anybody can see it; compare it later."""
+    name = os.path.join(path, _MACHINE)
+    draft = f"{name}.{os.getpid()}.{os.urandom(4).hex()}"
+    with open(draft, "w", encoding="ascii") as handle:
+        handle.write(machine() + "\n")
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, name)
+    finally:
+        os.unlink(draft)
+    with open(name, encoding="ascii") as handle:
+        maker = handle.read().strip()
+    if maker != machine():
+        raise HostError(
+            f"The work directory {path} was made by another host, or before a restart of this one: where hosts share "
+            f"the file system of {state_root()}, give each a place of its own with {STATE_VARIABLE} in its environment."
+        )
+
+
+def machine() -> str:
+    """This boot and this process namespace (a container has its own): who may use a work directory."""
+    return " ".join((boot_id(), os.readlink("/proc/self/ns/pid")))
 
 
 def remove_work_dir(run_id: str) -> None:

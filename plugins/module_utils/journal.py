@@ -81,6 +81,7 @@ class Journal:
         A change with the same kind and key that was not put back yet keeps its first record: the first original counts.
         """
         with self.held():
+            self._check_boot()
             entries = self.entries()
             for entry in entries:
                 if key is not None and (entry.kind, entry.key) == (kind, key) and entry.result is None:
@@ -88,6 +89,16 @@ class Journal:
             new_id = max((entry.id for entry in entries), default=0) + 1
             self._append({"op": "record", "id": new_id, "kind": kind, "key": key, "facts": facts})
         return new_id
+
+    def _check_boot(self) -> None:
+        """No host could put back what two hosts, or two boots, changed; putting back itself is always allowed."""
+        header = self.header()
+        if header is not None and header.get("boot_id") != host_state.boot_id():
+            raise JournalError(
+                f"The journal {self.path} was begun by another host, or before a restart of this one: where hosts "
+                f"share the file system of {host_state.state_root()}, give each a place of its own with "
+                f"{host_state.STATE_VARIABLE} in its environment; after a restart, restore the run first."
+            )
 
     def done(self, entry_id: int, **facts: Any) -> None:
         """Write down that a recorded change was made, with what became known by it."""

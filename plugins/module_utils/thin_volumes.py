@@ -14,7 +14,12 @@ import tempfile
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.hostmax.storage.plugins.module_utils import cgroup, host_state, loop_device
+from ansible_collections.hostmax.storage.plugins.module_utils import (
+    cgroup,
+    host_state,
+    loop_device,
+    shared_mark,
+)
 from ansible_collections.hostmax.storage.plugins.module_utils.journal import (
     LEFT,
     NOTHING,
@@ -349,6 +354,7 @@ def _remove_directory(entry: Entry, check: bool) -> Outcome:
 
 HANDLERS: dict[str, Handler] = dict(
     cgroup.HANDLERS,
+    **shared_mark.HANDLERS,
     thin_volumes=lambda entry, check: Outcome(NOTHING),
     directory=_remove_directory,
     file=_remove_file,

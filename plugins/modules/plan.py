@@ -34,11 +34,19 @@ options:
       - What M(hostmax.storage.probe) found on each host of the plan, by the host's name.
       - With it no plan is made; the hosts are compared, and two that are the same machine, or that would write the
         same volume, are refused. A host that cannot be reached is not; the run goes on without it.
+      - Where a run is resumed, its points are kept only if the hosts are as they were.
     type: dict
   writes:
     description: Whether the run writes; only with O(found).
     type: bool
     default: false
+  shared_volumes:
+    description: Whether hosts may write the same volume; only with O(found).
+    type: bool
+    default: false
+  directory:
+    description: The run directory that was made for the plan; only with O(found), and not in check mode.
+    type: path
 attributes:
   check_mode:
     description: Shows the plan, returns it, and makes no run directory.
@@ -84,6 +92,20 @@ points:
   returned: success
   type: int
   sample: 7
+kept:
+  description: How many of them were measured in the run that is resumed, and are taken over.
+  returned: success
+  type: int
+  sample: 0
+fail_on:
+  description: Which outcomes end the play with a failure, from C(hostmax_fail_on).
+  returned: success
+  type: list
+  elements: str
+shared_volumes:
+  description: Whether hosts may write the same volume, from C(hostmax_shared_volumes).
+  returned: success
+  type: bool
 hosts:
   description: What the plan says of each host, by its name.
   returned: success

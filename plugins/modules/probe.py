@@ -120,7 +120,7 @@ def host_facts():
 
 def machine_name():
     """Boot, process namespace (a container has its own) and state directory: what two runs would have to share."""
-    return " ".join((host_state.boot_id(), os.readlink("/proc/self/ns/pid"), host_state.state_root()))
+    return " ".join((host_state.machine(), host_state.state_root()))
 
 
 def main() -> None:

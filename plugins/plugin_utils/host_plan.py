@@ -23,13 +23,20 @@ LINGER_PER_HOST_S = 2.0
 VOLUME_KEYS = ("name", "path", "size_bytes", "size", "identity", "overwrite", "kind", "cap", "needed_bytes")
 
 
+def to_measure(plan: Mapping[str, Any]) -> list[Json]:
+    """The points a run measures itself: not those whose samples it took over from an earlier run."""
+    return [point for point in plan["points"] if not point.get("kept")]
+
+
 def for_host(plan: Mapping[str, Any], host: str, thin: Mapping[str, Any]) -> Json:
     """The payload of the agent module for one host; ``thin`` is the result of the thin_volumes module, or empty."""
     volumes = thin.get("volumes") or plan["hosts"][host]["volumes"]
-    points = [_point(point, host) for point in plan["points"] if host in point["jobs"] and not point.get("kept")]
+    points = [_point(point, host) for point in to_measure(plan) if host in point["jobs"]]
     hosts = len(plan["hosts"])
     length_s = sum(point["ramp_s"] + point["runtime_s"] + POINT_SLACK_S for point in points)
     return {
+        "host": host,
+        "shared_volumes": bool(plan["settings"].get("hostmax_shared_volumes")),
         "volumes": [{key: volume.get(key) for key in VOLUME_KEYS} for volume in volumes],
         "own_files": [
             volume["backing"] for volume in volumes if volume.get("kind") == "file" and volume.get("backing")

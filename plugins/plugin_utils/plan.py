@@ -29,7 +29,7 @@ LARGEST_SEED = 2**31 - 1
 # settings that describe a host; every other one must be the same on all hosts of a run
 OF_A_HOST = ("hostmax_volumes", "hostmax_thin_count", "hostmax_thin_size", "hostmax_thin_cap", "hostmax_fio_install")
 # settings that do not belong to a run
-NOT_OF_A_RUN = ("hostmax_run",)
+NOT_OF_A_RUN = ("hostmax_run", "hostmax_resume")
 # a write workload without a working set stays within this much of each thin volume, so that it does not fill the disk
 THIN_WRITE_BYTES = 256 * 2**20
 ENGINE_NOTE = "engine auto is io_uring, or libaio on a host where io_uring cannot run; the sample says which"
@@ -65,6 +65,7 @@ def make_plan(
         point_id = f"p{number + 1:0{width}}-{workload.name}-v{count:02}"
         offset_s = round(number * (first.ramp_s + first.runtime_s + settle_s), 6)
         points.append(_point(point_id, workload, count, offset_s, seed, settings_by_host))
+    shared = _shared_values(settings_by_host)
     return {
         "schema": PLAN_SCHEMA,
         "run_id": run_id,
@@ -72,14 +73,18 @@ def make_plan(
         "created_utc": now.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "command": command,
         "seed": seed,
-        "settings": _shared_values(settings_by_host),
+        "settings": shared,
         "runtime_s": first.runtime_s,
         "ramp_s": first.ramp_s,
         "settle_s": settle_s,
         "planned_s": round(len(points) * (first.ramp_s + first.runtime_s + settle_s), 6),
         "engine_note": ENGINE_NOTE if any(workload.engine == "auto" for workload in first.workloads) else None,
         "hosts": {
-            host: {"volumes": [dict(volume) for volume in settings.volumes], "thin": _thin(settings, workloads)}
+            host: {
+                "volumes": [dict(volume) for volume in settings.volumes],
+                "thin": _thin(settings, workloads),
+                "settings": _own_values(settings, shared),
+            }
             for host, settings in settings_by_host.items()
         },
         "points": points,
@@ -155,6 +160,16 @@ def _shared_values(settings_by_host: Mapping[str, Settings]) -> Json:
         for name, value in everyone[0].values.items()
         if name not in NOT_OF_A_RUN and all(each.values[name] == value for each in everyone)
     }
+
+
+def _own_values(settings: Settings, shared: Json) -> Json:
+    """A host's settings that not all hosts share."""
+    return {name: value for name, value in settings.values.items() if name not in shared and name not in NOT_OF_A_RUN}
+
+
+def point_length_s(plan: Mapping[str, Any]) -> float:
+    """How long a point of this plan takes with its ramp and the pause after it, in seconds."""
+    return float(plan["ramp_s"] + plan["runtime_s"] + plan["settle_s"])
 
 
 def _point(

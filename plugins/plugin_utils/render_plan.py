@@ -35,13 +35,15 @@ MOST_VOLUMES = 10
 def describe_plan(plan: Mapping[str, Any], directory: str | None, now: datetime.datetime) -> str:
     """The plan in at most 100 columns; `directory` is None in check mode, `now` is the local time."""
     points, hosts = plan["points"], plan["hosts"]
+    to_measure = [point for point in points if not point.get("kept")]
     finish = now + datetime.timedelta(seconds=plan["planned_s"])
     head = (
-        f"{plan['playbook']}: {_counted(len(points), 'point')} on {_counted(len(hosts), 'host')},"
+        f"{plan['playbook']}: {_counted(len(to_measure), 'point')} on {_counted(len(hosts), 'host')},"
         f" about {format_duration(plan['planned_s'])}, finished about {finish:%H:%M:%S}"
     )
     each = f"{plan['ramp_s']} s ramp, {plan['runtime_s']} s measured, {plan['settle_s']:g} s pause; seed {plan['seed']}"
     lines = [head]
+    lines += _entry("resumes", _resumes(plan, len(to_measure)))
     lines += _entry("volumes", _volumes(hosts))
     lines += _entry("points", [*_points(points), f"each {each}"])
     if plan["engine_note"]:
@@ -50,6 +52,19 @@ def describe_plan(plan: Mapping[str, Any], directory: str | None, now: datetime.
     lines += _entry("writes", _writes(plan))
     lines += _entry("results", [directory or "none: check mode stops here and changes nothing"])
     return "\n".join(lines)
+
+
+def _resumes(plan: Mapping[str, Any], to_measure: int) -> list[str]:
+    """What is taken over from the run that is resumed, and why not more."""
+    if not plan.get("resumed_from"):
+        return []
+    kept = len(plan["points"]) - to_measure
+    about = format_duration(plan["planned_s"])
+    lines = [f"{_counted(kept, 'point')} kept from {plan['resumed_from']}, {to_measure} to measure, about {about}"]
+    if plan["changed_settings"]:
+        names = ", ".join(plan["changed_settings"])
+        lines.append(f"given otherwise than in that run: {names}; the points this changes are measured again")
+    return lines
 
 
 def _counted(number: int, noun: str) -> str:
@@ -147,7 +162,7 @@ def _expects(plan: Mapping[str, Any]) -> list[str]:
 
 def _writes(plan: Mapping[str, Any]) -> list[str]:
     """What will be overwritten, volume by volume; thin volumes are ours."""
-    writing = [point for point in plan["points"] if point["writes"]]
+    writing = [point for point in plan["points"] if point["writes"] and not point.get("kept")]
     if not writing:
         return ["nothing: every workload reads only, and fio runs with --readonly"]
     paths = []

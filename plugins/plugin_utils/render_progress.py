@@ -16,6 +16,7 @@ from ansible_collections.hostmax.storage.plugins.module_utils.units import (
     format_latency,
     format_rate,
 )
+from ansible_collections.hostmax.storage.plugins.plugin_utils.host_plan import to_measure
 
 Json = dict[str, Any]
 
@@ -76,7 +77,7 @@ def _total_line(plan: Mapping[str, Any], headline: Mapping[str, Any], left_s: fl
 
 def _head(plan: Mapping[str, Any], said: Mapping[str, Any]) -> tuple[Json, str, bool]:
     """The point, its number among those that are measured in this run, and whether it is the last of them."""
-    points = [point for point in plan["points"] if not point.get("kept")]
+    points = to_measure(plan)
     index = next(index for index, point in enumerate(points) if point["id"] == said["id"])
     total = str(len(points))
     return points[index], f"  [{index + 1:>{len(total)}}/{total}]", index + 1 == len(points)

@@ -154,7 +154,7 @@ def _summary(point: Json, unit: str) -> Json:
 
 def _warnings(run: RunDirectory, plan: Mapping[str, Any], samples: Mapping[str, Any], faults: list[str]) -> list[str]:
     """What a reader must know besides the figures: faults of files, hosts' warnings, engines that had to change."""
-    words = list(faults)
+    words = list(faults) + run.read_notes()
     for name in plan["hosts"]:
         facts = run.read_facts(name) or {}
         words += [f"{name}: {warning}" for warning in facts.get("warnings", [])]

@@ -235,6 +235,25 @@ class RunDirectory:
                 faults.append(f"samples.jsonl: line {number} {why}; its sample was left out.")
         return samples, faults
 
+    def rewrite_plan(self, plan: Json) -> None:
+        """Another plan for a run that has not begun: what was taken over for the first one is gone."""
+        (self.path / "samples.jsonl").unlink(missing_ok=True)
+        (self.path / "notes.json").unlink(missing_ok=True)
+        for raw in (self.path / "hosts").glob("*/*.json.gz"):
+            raw.unlink()
+        write_json_atomic(self.path / "plan.json", plan)
+        self.__dict__.pop("plan", None)
+
+    def write_notes(self, sentences: list[str]) -> None:
+        """Add what a reader of the results must know besides the figures; a sentence is kept once."""
+        document = {"notes": list(dict.fromkeys(self.read_notes() + sentences))}
+        write_json_atomic(self.path / "notes.json", document)
+
+    def read_notes(self) -> list[str]:
+        """The sentences of `write_notes`."""
+        path = self.path / "notes.json"
+        return [str(note) for note in _read_json(path).get("notes", [])] if path.is_file() else []
+
     def read_results(self) -> Json:
         """results.json."""
         path = self.path / "results.json"

@@ -33,6 +33,8 @@ LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 MOST_THIN_VOLUMES = 200
 # where null is a value of its own and not "not set"
 _NULLABLE = ("hostmax_thin_cap",)
+# either of them says which volumes a host has
+_WHICH_VOLUMES = ("hostmax_volumes", "hostmax_thin_count")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*", re.ASCII)
 # (setting, smallest, largest): the numbers that argument_specs cannot bound
 _RANGES = (
@@ -82,10 +84,13 @@ def plain(value: Any) -> Any:
     return json.loads(json.dumps(value, default=str))
 
 
-def host_settings(variables: Mapping[str, Any]) -> Settings:
-    """The settings in all variables of a host; raises SettingsError. Only `hostmax_` names are looked at."""
+def host_settings(variables: Mapping[str, Any], earlier: Mapping[str, Any] | None = None) -> Settings:
+    """The settings in all variables of a host; raises SettingsError. Only `hostmax_` names are looked at.
+
+    `earlier`: settings of the run that is resumed, which hold where the host is given none.
+    """
     host = str(variables["inventory_hostname"])
-    given = _read(host, variables)
+    given = _taken_over(_read(host, variables), earlier or {})
     values = _coerce_all(host, given)
     try:
         return _make(host, variables, given, values)
@@ -113,6 +118,19 @@ def _read(host: str, variables: Mapping[str, Any]) -> Json:
     if faults:
         raise SettingsError(faults)
     return given
+
+
+def _taken_over(given: Json, earlier: Mapping[str, Any]) -> Json:
+    """What is given, completed by an earlier run's settings; what follows from a given one is not taken over."""
+    left_out = {name for name, value in given.items() if value is not None or name in _NULLABLE}
+    if left_out & set(_WHICH_VOLUMES):
+        left_out |= set(_WHICH_VOLUMES)
+    elif earlier.get("hostmax_volumes"):
+        # these settings were not in force, and a count that is given asks for thin volumes
+        left_out.add("hostmax_thin_count")
+    if "hostmax_runtime_s" in left_out:
+        left_out.add("hostmax_ramp_s")
+    return {**given, **{name: value for name, value in earlier.items() if name not in left_out}}
 
 
 def _coerce_all(host: str, given: Mapping[str, Any]) -> Json:

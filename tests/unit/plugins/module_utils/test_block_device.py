@@ -125,7 +125,7 @@ def test_a_scsi_disk_goes_by_wwn_serial_target_and_links_but_not_by_its_model(ho
     assert not {"sda", "8:0", "DISK", "LIO-ORG DISK"} & set(identities)
 
 
-def test_an_iscsi_disk_goes_by_the_name_of_its_target(host: FakeHost) -> None:
+def test_an_iscsi_disk_goes_by_the_name_of_its_target_and_its_lun(host: FakeHost) -> None:
     inside = host.sys / "devices/platform/host2/session7/target2:0:0/2:0:0:1/block/sda"
     inside.mkdir(parents=True)
     (inside / "dev").write_text("8:0\n")
@@ -133,7 +133,7 @@ def test_an_iscsi_disk_goes_by_the_name_of_its_target(host: FakeHost) -> None:
     session = host.sys / "class/iscsi_session/session7"
     session.mkdir(parents=True)
     (session / "targetname").write_text("iqn.2026-01.example:v1\n")
-    assert host.kernel().identities((8, 0)) == ["iqn.2026-01.example:v1"]
+    assert host.kernel().identities((8, 0)) == ["iqn.2026-01.example:v1", "iqn.2026-01.example:v1-lun-1"]
 
 
 def test_a_partition_goes_by_the_names_of_its_disk_and_its_own_links(host: FakeHost) -> None:

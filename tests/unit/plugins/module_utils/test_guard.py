@@ -49,6 +49,8 @@ def test_an_unused_disk_is_described_and_not_refused(host: FakeHost) -> None:
         "sector_bytes": 512,
         "identity": "S1",
         "identities": ["S1"],
+        "serial": "S1",
+        "model": None,
         "backing": None,
         "signatures": [],
         "in_use": [],

@@ -87,7 +87,7 @@ def test_results_can_be_kept(state):
     make_run("run1")
     (state / "run1/points").mkdir()
     (run,) = restore.restore_host("run1", 600, keep_results=True)
-    assert sorted(os.listdir(state / "run1")) == ["journal.jsonl", "points"]
+    assert sorted(os.listdir(state / "run1")) == [".machine", "journal.jsonl", "points"]
     assert not run["removed"]
     assert not restore.restore_host("run1", 600, keep_results=True)[0]["changed"]
 
