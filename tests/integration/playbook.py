@@ -13,6 +13,8 @@ import time
 
 import pytest
 
+from tests.lab import missing, processes_of
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLAYBOOK = [str(pathlib.Path(sys.executable).parent / "ansible-playbook")]
 
@@ -20,6 +22,12 @@ NEEDS_DEVICES = [
     pytest.mark.root,
     pytest.mark.fio,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices and cgroups"),
+]
+
+NEEDS_LAB = [
+    pytest.mark.root,
+    pytest.mark.fio,
+    pytest.mark.skipif(missing() is not None, reason=f"test hosts: {missing()}"),
 ]
 
 
@@ -98,17 +106,6 @@ class Started:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.process.wait()
-
-
-def processes_of(run_id: str) -> list[int]:
-    """Every process on this host that carries the run's mark."""
-    mark = f"HOSTMAX_RUN={run_id}".encode()
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):
-            if mark in path.read_bytes().split(b"\0"):
-                found.append(int(path.parent.name))
-    return found
 
 
 def left_behind(state: pathlib.Path, run_id: str = "") -> list[str]:
