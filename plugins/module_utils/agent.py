@@ -37,6 +37,7 @@ from ansible_collections.hostmax.storage.plugins.module_utils import (
     progress,
     restore,
     schedule,
+    shared_mark,
     thin_volumes,
 )
 
@@ -79,6 +80,7 @@ class Agent:
         self._volumes = {volume["name"]: volume for volume in plan["volumes"]}
         self._engines: dict[tuple[str, int], tuple[str, str | None]] = {}
         self._held: Any = None
+        self._marks: shared_mark.Marks | None = None
 
     def say(self, event: str, **facts: Any) -> None:
         """Append one event to the progress file."""
@@ -138,6 +140,9 @@ class Agent:
         if writes:
             # claimed until the last point has ended: nobody can mount or use a volume between two points
             self._held = held.enter_context(guard.hold(verdicts, base_dir=self.work_dir))
+            if not self.plan["alone"]:
+                book = restore.open_journal(self.plan["run_id"])
+                self._marks = shared_mark.write(book, verdicts, self.plan, self.work_dir)
         os.makedirs(os.path.join(self.work_dir, "points"), mode=0o700, exist_ok=True)
         # the controller keeps a copy beside the results
         write_json(os.path.join(self.work_dir, "journal.json"), restore.open_journal(self.plan["run_id"]).as_document())
@@ -200,6 +205,9 @@ class Agent:
         if not self._wait(lambda: schedule.read(self.work_dir) is not None, self.plan["go_wait_s"]):
             raise StoppedError(self.stop_reason or f"no start was given within {self.plan['go_wait_s']:.0f} s")
         current = schedule.read(self.work_dir)
+        if self._marks is not None:
+            # every host has marked its volumes by now: none that is told T0 is still getting ready
+            self._marks.check_and_remove()
         while current is not None:
             try:
                 for due in current.points:

@@ -11,6 +11,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible_collections.hostmax.storage.plugins.plugin_utils.host_plan import to_measure
+
 Json = dict[str, Any]
 
 # T0 lies ahead by: what telling costs the controller for each host, and what the slowest host takes to be reached
@@ -33,7 +35,7 @@ def lead_s(hosts: int, forks: int, reach_s: float, attempt: int = 1) -> float:
 
 def first_round(plan: Mapping[str, Any], t0: float) -> Json:
     """All points of the plan that are to be measured, at the offsets of the plan."""
-    points = [{"id": p["id"], "offset_s": p["offset_s"]} for p in plan["points"] if not p.get("kept")]
+    points = [{"id": p["id"], "offset_s": p["offset_s"]} for p in to_measure(plan)]
     return {"round": 1, "attempt": 1, "t0": t0, "points": points}
 
 

@@ -183,14 +183,14 @@ def test_what_failed_half_way_is_put_back_before_the_error_is_raised(state, book
     (state / "run1/volumes/thin02").write_text("of somebody else")
     with pytest.raises(HostError, match="thin02 is there already"):
         thin_volumes.create("run1", 3, TB, None, book)
-    assert everything_in(state / "run1") == ["journal.jsonl", "volumes", "volumes/thin02"]
+    assert everything_in(state / "run1") == [".machine", "journal.jsonl", "volumes", "volumes/thin02"]
     assert (state / "run1/volumes/thin02").read_text() == "of somebody else"
 
 
 def test_remove_puts_everything_back_and_a_second_one_changes_nothing(state, book):
     thin_volumes.create("run1", 2, TB, None, book)
     assert len(thin_volumes.remove(book)["restored"]) == 3
-    assert everything_in(state / "run1") == ["journal.jsonl"]
+    assert everything_in(state / "run1") == [".machine", "journal.jsonl"]
     assert thin_volumes.remove(book) == {"restored": [], "left": []}
 
 
@@ -215,7 +215,7 @@ def test_a_process_that_dies_at_any_line_of_creating_leaves_nothing_that_restore
     for number in range(1, 10_000):
         died = dies_at_line(number, FILES, lambda: thin_volumes.create("run1", 1, TB, CAP, Journal(path)))
         assert thin_volumes.remove(Journal(path))["left"] == []
-        assert set(everything_in(state / "run1")) <= {"journal.jsonl"}
+        assert set(everything_in(state / "run1")) <= {".machine", "journal.jsonl"}
         if os.path.exists(path):
             os.unlink(path)
         if not died:
@@ -229,7 +229,7 @@ def test_a_process_that_dies_at_any_line_of_restoring_leaves_the_rest_to_the_nex
         thin_volumes.create("run1", 1, TB, CAP, Journal(path))
         died = dies_at_line(number, FILES, lambda: thin_volumes.remove(Journal(path)))
         assert thin_volumes.remove(Journal(path))["left"] == []
-        assert everything_in(state / "run1") == ["journal.jsonl"]
+        assert everything_in(state / "run1") == [".machine", "journal.jsonl"]
         os.unlink(path)
         if not died:
             break
