@@ -175,7 +175,8 @@ class HostLink:
         raw = f"if [ -e {base}.json.gz ]; then base64 {base}.json.gz; fi"
         answer = self.ask(f"cat {base}.sample.json && echo && {raw}", give_up_s)
         line, _newline, encoded = answer["stdout"].partition("\n")
-        if answer["rc"] != 0 or not line.endswith("}"):
+        # a terminal, which ssh has without pipelining, ends lines with a carriage return too
+        if answer["rc"] != 0 or not line.rstrip().endswith("}"):
             return None
         return json.loads(line), base64.b64decode(encoded) or None
 

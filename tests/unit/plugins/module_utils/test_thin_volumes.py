@@ -119,7 +119,7 @@ def test_a_file_larger_than_the_file_system_allows_is_one_sentence(state, book, 
     ):
         thin_volumes.planned("run1", 1, TB, None, book)
     monkeypatch.undo()
-    assert everything_in(state) == ["run1"]
+    assert everything_in(state) == ["run1", "run1/.machine"]
 
 
 def test_a_file_system_without_sparse_files_is_refused(book, monkeypatch):
