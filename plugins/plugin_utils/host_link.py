@@ -145,10 +145,10 @@ class HostLink:
     def progress(self, skip: int, give_up_s: float = 0.0) -> Progress:
         """The agent's events after the first ``skip``, and whether it is there."""
         path = shlex.quote(os.path.join(self.work_dir, "progress.jsonl"))
+        # the events last: a line that is still being written has no end
         answer = self.ask(
-            f"tail -n +{skip + 1} {path} 2>/dev/null; "
             f"sed -n '/^Name:.{AGENT}/,$ s/^State:.\\(.\\).*/state \\1/p' /proc/{self.pid}/status 2>/dev/null; "
-            "echo boot $(cat /proc/sys/kernel/random/boot_id)",
+            f"echo boot $(cat /proc/sys/kernel/random/boot_id); tail -n +{skip + 1} {path} 2>/dev/null",
             give_up_s,
         )
         lines = answer["stdout"].splitlines()
