@@ -248,6 +248,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _clean_after_interrupt(self) -> None:
         """A cancelled controller runs no always: section, so the host is put back from here."""
         self._run.write_status(self._name, "failed", "interrupted on the controller")
+        if len(self._run.plan["hosts"]) > 1:
+            # with fewer forks than hosts not every host has a worker that could do this for it
+            how = f"hostmax.storage.stop -e hostmax_run={self._run.path}"
+            Display().warning(f"{self._name} is being put back; see to it that all hosts are, with {how}")
         try:
             self._link.module("hostmax.storage.restore", {"run_id": self._run.run_id}, self._task_vars)
         except HostLostError as error:
