@@ -10,7 +10,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export PYTHONUNBUFFERED := 1
 ARGS ?=
 
-.PHONY: host-max check lint unit test integration sanity clean
+.PHONY: host-max check lint unit test integration molecule sanity clean
 .SILENT:
 
 host-max: .venv/.ready
@@ -31,10 +31,14 @@ test: .venv/.ready-test lint
 	.ci/packages
 	ansible-lint --offline --profile production -q
 	.ci/sanity
+	.ci/molecule
 	python -m pytest tests
 
 integration: .venv/.ready-test
 	python -m pytest tests/integration
+
+molecule: .venv/.ready-test
+	.ci/molecule
 
 sanity: .venv/.ready-test
 	.ci/sanity
