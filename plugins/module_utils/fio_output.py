@@ -215,7 +215,7 @@ def _reduce_direction(data: Any) -> Json | None:
         "bytes_per_s": round(io_bytes * 1000 / runtime_ms, 3) if runtime_ms else 0.0,
         "runtime_s": runtime_ms / 1000,
         "lat_ns": lat_ns,
-        "histogram": histogram.to_sparse(),
+        "histogram": histogram.to_dense(),
     }
 
 

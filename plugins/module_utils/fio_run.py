@@ -125,19 +125,19 @@ def _faults(ended: Ended, reduced: dict[str, Any]) -> list[str]:
     return faults + list(reduced["faults"])
 
 
-def _series(prefix: str, point: dict[str, Any], reduced: dict[str, Any], ended: Ended) -> dict[str, Any]:
-    """The window of the point and its IOPS over time, from fio's interval logs; from fio's end where there are none."""
-    runtimes = [
-        data["runtime_s"]
-        for volume in reduced["volumes"].values()
-        for data in (volume["read"], volume["write"])
-        if data
-    ]
-    runtime_s = max(runtimes) if runtimes else 0.0
-    series = fio_logs.read_point(prefix, point["volumes"], point["num_jobs"], point["log_interval_ms"], runtime_s)
-    if series is None:
-        return {"window": {"start_s": ended.ended_s - runtime_s, "end_s": ended.ended_s}, "series": None}
-    return series
+def _timing(prefix: str, point: dict[str, Any], reduced: dict[str, Any], ended: Ended) -> dict[str, Any]:
+    """`window` and `steps` from fio's interval logs; the window alone, from fio's end, where there are none."""
+    measured = {name: volume for name, volume in reduced["volumes"].items() if volume["read"] or volume["write"]}
+    jobs, interval_ms = point["num_jobs"], point["log_interval_ms"]
+    timing = fio_logs.read_point(prefix, point["volumes"], jobs, interval_ms, reduced["volumes"], ended.ended_s)
+    if timing is not None and measured:
+        return timing
+    runtimes = [way["runtime_s"] for each in measured.values() for way in (each["read"], each["write"]) if way]
+    if not runtimes:
+        return {"window": None, "steps": None}
+    start_s = ended.ended_s - max(runtimes)
+    window = {"start_s": start_s, "end_s": start_s + min(runtimes), "last_s": ended.ended_s}
+    return {"window": window, "steps": None}
 
 
 def _kernel_view(host: Host, volumes: Sequence[str], edges: Any) -> dict[str, Any]:
@@ -174,8 +174,9 @@ def measure(host: Host, point: dict[str, Any], stop: Callable[[], bool]) -> dict
     beside = _text(base + ".log")
     expected = [fio_output.ExpectedVolume(name, point["reads"], point["writes"]) for name in point["volumes"]]
     reduced = fio_output.reduce_output(text + "\n" + beside, expected, point["runtime_s"])
-    series = _series(os.path.join(logs, "fio"), point, reduced, ended)
-    edges = sampler.inside(series["window"]["start_s"], series["window"]["end_s"])
+    timing = _timing(os.path.join(logs, "fio"), point, reduced, ended)
+    window = timing["window"]
+    edges = sampler.inside(window["start_s"], window["end_s"]) if window else None
     faults = _faults(ended, reduced)
     sample = {
         "point": point["id"],
@@ -188,8 +189,7 @@ def measure(host: Host, point: dict[str, Any], stop: Callable[[], bool]) -> dict
         "fio_version": reduced["fio_version"],
         "volumes": reduced["volumes"],
         "diagnostics": reduced["diagnostics"][:DIAGNOSTICS_CHARS],
-        "window": series["window"],
-        "series": series["series"],
+        **timing,
         "cpu": counters.cpu_usage(*edges) if edges else None,
         "kernel": _kernel_view(host, point["volumes"], edges) if edges else {},
     }

@@ -7,6 +7,8 @@ Must not know: jobs, volumes, JSON documents, or which machine the counts come f
 
 from __future__ import annotations
 
+import sys
+from array import array
 from bisect import bisect_left
 from fractions import Fraction
 from functools import lru_cache
@@ -17,6 +19,7 @@ GROUP_BITS = 6
 BINS = 29 << GROUP_BITS
 LAST_BIN = BINS - 1
 """Holds everything above 17.05 s: a percentile that falls here is only a lower bound."""
+LANE_BITS = 64
 
 
 def index(lat_ns: int) -> int:
@@ -44,18 +47,28 @@ _INDEX_OF_KEY = {str(value(bin_index)): bin_index for bin_index in range(BINS)}
 
 
 class Histogram:
-    """Counts by bin. Adding is associative and free of order, so volumes, hosts and runs merge the same way."""
+    """Counts by bin. Adding is associative and free of order, so volumes, hosts and runs merge the same way.
 
-    __slots__ = ("counts", "n")
+    All counts are the lanes of one long integer, so that adding is one addition at the speed of C: a merge adds tens
+    of thousands of histograms. A lane is wide enough for every I/O that a run can do.
+    """
+
+    __slots__ = ("_lanes", "n")
 
     def __init__(self, counts: Mapping[int, int] | None = None) -> None:
-        self.counts: dict[int, int] = {}
+        dense = _zeros(BINS)
         for bin_index, count in (counts or {}).items():
-            if not 0 <= bin_index <= LAST_BIN or count < 0:
+            if not 0 <= bin_index <= LAST_BIN or not 0 <= count < 1 << LANE_BITS:
                 raise ValueError(f"The count {count} in bin {bin_index} is not one of a latency histogram.")
-            if count:
-                self.counts[bin_index] = count
-        self.n = sum(self.counts.values())
+            dense[bin_index] = count
+        self._lanes = int.from_bytes(_little(dense), "little") if counts else 0
+        self.n = sum(counts.values()) if counts else 0
+
+    @property
+    def counts(self) -> dict[int, int]:
+        """The bins that counted something."""
+        first, counts = self._used()
+        return {first + place: count for place, count in enumerate(counts) if count}
 
     @classmethod
     def from_fio_bins(cls, bins: Mapping[str, int] | Mapping[int, int]) -> Histogram:
@@ -69,18 +82,21 @@ class Histogram:
         return cls(counts)
 
     @classmethod
-    def from_sparse(cls, sparse: Sequence[int]) -> Histogram:
-        """From `to_sparse`."""
-        if len(sparse) % 2:
-            raise ValueError("The sparse histogram has a bin without a count.")
-        counts: dict[int, int] = {}
-        bin_index = 0
-        for position in range(0, len(sparse), 2):
-            bin_index += sparse[position]
-            if bin_index in counts:
-                raise ValueError(f"The sparse histogram names bin {bin_index} twice.")
-            counts[bin_index] = sparse[position + 1]
-        return cls(counts)
+    def from_dense(cls, dense: Sequence[int]) -> Histogram:
+        """From `to_dense`."""
+        if not dense:
+            return cls()
+        first, counts = dense[0], dense[1:]
+        if first < 0 or first + len(counts) > BINS:
+            raise ValueError(f"The dense histogram has {len(counts)} bins from {first}, outside 0 to {LAST_BIN}.")
+        histogram = cls()
+        try:
+            lanes = array("Q", counts)
+        except (OverflowError, TypeError) as error:
+            raise ValueError("The dense histogram has a count that is none.") from error
+        histogram._lanes = int.from_bytes(_little(lanes), "little") << LANE_BITS * first
+        histogram.n = sum(counts)
+        return histogram
 
     @classmethod
     def merged(cls, histograms: Iterable[Histogram]) -> Histogram:
@@ -92,19 +108,25 @@ class Histogram:
 
     def add(self, other: Histogram) -> None:
         """Count in everything that `other` counted."""
-        counts = self.counts
-        for bin_index, count in list(other.counts.items()):
-            counts[bin_index] = counts.get(bin_index, 0) + count
+        self._lanes += other._lanes
         self.n += other.n
 
-    def to_sparse(self) -> list[int]:
-        """Flat `[step to the next used bin, its count, …]`, small as JSON and smaller packed."""
-        sparse: list[int] = []
-        previous = 0
-        for bin_index, count in sorted(self.counts.items()):
-            sparse += (bin_index - previous, count)
-            previous = bin_index
-        return sparse
+    def to_dense(self) -> list[int]:
+        """Flat `[first used bin, its count, the count of the next bin, …, of the last used bin]`; [] when empty."""
+        first, counts = self._used()
+        return [first, *counts] if counts else []
+
+    def _used(self) -> tuple[int, array[int]]:
+        """The first used bin, and the counts from there to the last used one."""
+        if not self._lanes:
+            return 0, _zeros(0)
+        first = ((self._lanes & -self._lanes).bit_length() - 1) // LANE_BITS
+        lanes = self._lanes >> LANE_BITS * first
+        counts = array("Q")
+        counts.frombytes(lanes.to_bytes(-(-lanes.bit_length() // LANE_BITS) * LANE_BITS // 8, "little"))
+        if sys.byteorder == "big":
+            counts.byteswap()
+        return first, counts
 
     def percentile(self, percent: str | int | Fraction) -> int | None:
         """The latency in ns fio itself reports for `percent` (above 0, up to 100) of these counts; None when empty."""
@@ -113,23 +135,33 @@ class Histogram:
     def percentiles(self, percents: Iterable[str | int | Fraction]) -> list[int | None]:
         """Several percentiles, in the order asked for, in one pass over the bins."""
         thresholds = [_threshold(percent, self.n) for percent in percents]
-        used = sorted(self.counts.items())
-        if not used:
+        first, counts = self._used()
+        if not counts:
             return [None] * len(thresholds)
-        reached = list(accumulate(count for _unused, count in used))
-        return [value(used[min(bisect_left(reached, wanted), len(used) - 1)][0]) for wanted in thresholds]
+        reached = list(accumulate(counts))
+        return [value(first + min(bisect_left(reached, wanted), len(reached) - 1)) for wanted in thresholds]
 
     def capped(self, percent: str | int | Fraction) -> bool:
         """Whether that percentile lies in the last bin, where it says no more than `17.05 s or longer`."""
         return self.percentile(percent) == value(LAST_BIN)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Histogram) and self.counts == other.counts
+        return isinstance(other, Histogram) and self._lanes == other._lanes
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"Histogram(n={self.n}, bins={len(self.counts)})"
+
+
+def _zeros(count: int) -> array[int]:
+    return array("Q", bytes(count * LANE_BITS // 8))
+
+
+def _little(lanes: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        lanes.byteswap()
+    return lanes.tobytes()
 
 
 def _threshold(percent: str | int | Fraction, n: int) -> int:

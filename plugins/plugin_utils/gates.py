@@ -12,6 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ansible_collections.hostmax.storage.plugins.plugin_utils.merge import Head, averaged_hosts, merged_hosts
+from ansible_collections.hostmax.storage.plugins.plugin_utils.window import WHOLE_OVERLAP
+
 Json = dict[str, Any]
 
 MIN_RUNTIME_SHARE = 0.95
@@ -22,6 +25,8 @@ STEADY_WINDOWS, MAX_RANGE, MAX_EXCURSION = 5, 0.20, 0.10
 # quarters of the run may not differ more; finds bursts that a short sliding window calls steady
 MAX_QUARTER_RATIO = 1.25
 MIN_STEADY_S = 50.0
+# names of hosts in one sentence
+MOST_NAMES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,38 +51,37 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a gate may look at: the plan's point, the merged point, the samples and the hosts' facts."""
+    """What a gate may look at: the plan's point, the merged point, the heads of its samples and the hosts' facts."""
 
     planned: Mapping[str, Any]
     merged: Mapping[str, Any]
-    samples: Mapping[str, Json]
+    heads: Mapping[str, Head]
     hosts: Mapping[str, Json]
+
+    @property
+    def merged_heads(self) -> dict[str, Head]:
+        """The heads of the hosts whose figures are in the merged point."""
+        return {host: self.heads[host] for host in merged_hosts(self.heads)}
 
 
 def errors(context: Context) -> Gate:
     """fio reported no error, no signal and every expected volume and direction, on every host that answered."""
-    faults = [f"{host}: {fault}" for host, sample in context.samples.items() for fault in sample["faults"]]
-    text = "; ".join(faults[:4]) + (f"; and {len(faults) - 4} more" if len(faults) > 4 else "")
+    faults = [f"{host}: {fault}" for host, head in context.heads.items() for fault in head.faults]
+    text = "; ".join(faults[:4]) + (f"; and {len(faults) - 4:,} more" if len(faults) > 4 else "")
     return Gate("errors", not faults, float(len(faults)), 0.0, text or "no error, every expected volume measured")
 
 
 def hosts(context: Context) -> Gate:
     """Every host of the plan measured this point; a smaller total is never shown as if it were whole."""
-    expected, measured = context.merged["hosts_expected"], context.merged["hosts_measured"]
+    expected, measured = context.merged["hosts_expected"], set(context.merged["hosts_measured"])
     missing = [host for host in expected if host not in measured]
-    text = f"not measured by {', '.join(missing)}" if missing else f"measured by all {len(expected)} host(s)"
+    text = f"not measured by {_names(missing)}" if missing else f"measured by all {len(expected):,} host(s)"
     return Gate("hosts", not missing, float(len(measured)), float(len(expected)), text)
 
 
 def runtime(context: Context) -> Gate:
     """Every volume did I/O for at least 95 % of the time asked for."""
-    times = [
-        way["runtime_s"]
-        for sample in context.samples.values()
-        for volume in sample["volumes"].values()
-        for way in (volume["read"], volume["write"])
-        if way
-    ]
+    times = [head.shortest_s for head in context.merged_heads.values() if head.shortest_s is not None]
     asked_s = context.planned["runtime_s"]
     limit_s = MIN_RUNTIME_SHARE * asked_s
     if not times:
@@ -92,7 +96,45 @@ def overlap(context: Context) -> Gate:
     if window is None:
         return Gate("overlap", False, None, MIN_OVERLAP, "no host had a window")
     share = window["overlap"]
-    return Gate("overlap", share >= MIN_OVERLAP, share, MIN_OVERLAP, f"all hosts together for {share:.1%} of the point")
+    if window["end_s"] <= window["start_s"]:
+        return Gate("overlap", False, share, MIN_OVERLAP, _never_together(context, window))
+    text = f"all hosts together for {share:.1%} of the point"
+    if len(context.merged_heads) > 1:
+        text += f", first I/Os {_ms(window['skew_s'])} apart, clocks known to {_ms(window['uncertainty_s'])}"
+    averaged = averaged_hosts(context.heads)
+    passed = share >= MIN_OVERLAP
+    if averaged:
+        text += f"; no I/Os over time from {_names(averaged)}, whose figures are averages of all its time"
+        # an average of another time than the others' is no part of a total
+        passed = passed and (share >= WHOLE_OVERLAP or len(context.merged_heads) == 1)
+    return Gate("overlap", passed, share, MIN_OVERLAP, text)
+
+
+def _never_together(context: Context, window: Mapping[str, float]) -> str:
+    """Which two hosts missed each other, or that the clocks are not known well enough to tell."""
+    times = {host: head.time for host, head in context.merged_heads.items() if head.time}
+    late = max(times, key=lambda host: times[host].start_s)
+    early = min(times, key=lambda host: times[host].end_s)
+    gap_s = times[late].start_s - times[early].end_s
+    if gap_s >= 0 and late != early:
+        return (
+            f"no common window, so there is no total: {late} began its I/O {gap_s:.1f} s after {early} had ended; "
+            "each host's figures are its own averages"
+        )
+    return (
+        f"no common window is sure, so there is no total: the clocks are known to {_ms(window['uncertainty_s'])} only; "
+        "each host's figures are its own averages"
+    )
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{1e3 * seconds:.1f} ms"
+
+
+def _names(hosts: Sequence[str]) -> str:
+    if len(hosts) <= MOST_NAMES:
+        return ", ".join(hosts)
+    return f"{', '.join(hosts[: MOST_NAMES - 1])} and {len(hosts) - MOST_NAMES + 1:,} more"
 
 
 def steady(context: Context) -> Gate:
@@ -131,25 +173,32 @@ def _means(values: Sequence[float], parts: int) -> list[float]:
 def littles_law(context: Context) -> Gate:
     """IOPS times mean latency equals the I/Os outstanding (J. Little, 1961): the queue was full, the clock right."""
     workload = context.planned["workload"]
-    total = context.merged["total"]
+    mean_ns = _mean_latency_ns(context.merged)
     if workload.get("rate_iops"):
         return Gate("littles_law", None, None, MAX_LITTLE_ERROR, "not judged: the workload is limited to a rate")
-    if not total or not total["lat_ns"]:
+    if not any(head.outstanding is not None for head in context.merged_heads.values()):
         return Gate("littles_law", False, None, MAX_LITTLE_ERROR, "no latency was measured")
     offered = workload["io_depth"] * workload["num_jobs"] * sum(len(v) for v in context.merged["per_volume"].values())
-    kept = total["iops"] * total["lat_ns"]["mean"] / 1e9
+    # of each volume's own time: the law holds there, whatever part of it the window is
+    kept = sum(head.outstanding for head in context.merged_heads.values() if head.outstanding is not None)
     if not offered:
         return Gate("littles_law", False, None, MAX_LITTLE_ERROR, "no volume was measured")
     error = abs(kept / offered - 1)
     text = f"{kept:,.1f} I/Os outstanding by Little's law, {offered:,} offered"
     # I/Os that are on their way when the measurement ends are in neither figure: one latency of the runtime
-    limit = MAX_LITTLE_ERROR + total["lat_ns"]["mean"] / 1e9 / context.planned["runtime_s"]
+    limit = MAX_LITTLE_ERROR + (mean_ns or 0.0) / 1e9 / context.planned["runtime_s"]
     own = sum(cpu["fio_usr"] for cpu in context.merged["cpu"].values() if cpu)
     if kept < offered and error > limit:
         # what fio itself computes between one I/O and the next is not latency; it matters on the fastest volumes alone
         limit += own / offered
         text += f", up to {own:,.1f} of them held up in fio itself"
     return Gate("littles_law", error <= limit, error, limit, text)
+
+
+def _mean_latency_ns(merged: Mapping[str, Any]) -> float | None:
+    """Of the total, or where there is none of the slowest host."""
+    totals = [merged["total"]] if merged["total"] else [ways["total"] for ways in merged["per_host"].values()]
+    return max((total["lat_ns"]["mean"] for total in totals if total["lat_ns"]), default=None)
 
 
 def working_set(context: Context) -> Gate:
@@ -170,11 +219,20 @@ GATES: tuple[Callable[[Context], Gate], ...] = (errors, hosts, runtime, overlap,
 
 
 def judge_point(context: Context) -> Json:
-    """All gates of one point, and the status and ``counted`` that follow from them."""
-    if not context.samples:
-        gate = Gate("hosts", False, 0.0, float(len(context.merged["hosts_expected"])), "no host measured this point")
+    """All gates of one point, and the status and ``counted`` that follow from them.
+
+    partial: some hosts measured and others did not, for whatever reason; nothing is wrong with those that did.
+    """
+    if not context.heads:
+        expected = float(len(context.merged["hosts_expected"]))
+        gate = Gate("hosts", False, 0.0, expected, "no host measured this point")
         return {"gates": [gate.to_mapping()], "status": "missing", "counted": False}
     outcome = [gate(context) for gate in GATES]
     failed = {gate.name for gate in outcome if gate.passed is False}
-    status = "ok" if not failed else "unsteady" if failed == {"steady"} else "invalid"
+    # the faults of a host that did not measure are in no figure
+    of_others = {"hosts", "errors"} if context.merged["hosts_measured"] else set()
+    status = "ok"
+    if failed:
+        partial = "hosts" in failed and failed <= of_others
+        status = "unsteady" if failed == {"steady"} else "partial" if partial else "invalid"
     return {"gates": [gate.to_mapping() for gate in outcome], "status": status, "counted": not failed}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, hostmax.storage contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Samples of one point become its figures: per volume, per host and in total, latency from merged histograms only.
+"""Samples of one point become its figures over the window all hosts share: per volume, per host and in total.
 
 It must not know what the figures are worth: gates, limits and verdicts look at what it returns.
 """
@@ -8,136 +8,251 @@ It must not know what the figures are worth: gates, limits and verdicts look at 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.hostmax.storage.plugins.module_utils.histogram import Histogram
-
-PERCENTILES = {"p50": "50", "p95": "95", "p99": "99", "p99_9": "99.9", "p99_99": "99.99"}
-DIRECTIONS = ("read", "write")
+from ansible_collections.hostmax.storage.plugins.module_utils.sample_pack import unpack_figures, unpack_sample
+from ansible_collections.hostmax.storage.plugins.plugin_utils.clocks import Clock, clock_of_sample
+from ansible_collections.hostmax.storage.plugins.plugin_utils.tally import (
+    DIRECTIONS,
+    Tally,
+    add_ways,
+    fairness,
+    with_total,
+)
+from ansible_collections.hostmax.storage.plugins.plugin_utils.window import (
+    WHOLE_OVERLAP,
+    HostTime,
+    Steps,
+    Window,
+    common_window,
+    ios_between,
+    skews,
+)
 
 Json = dict[str, Any]
+Rate = Callable[[str, str], float | None]
+
+OWN_CLOCK = Clock()
 
 
-@dataclass(slots=True)
-class Tally:
-    """I/Os of one direction, or of both, of any number of volumes; adding is associative and free of order."""
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What must be known of every host's sample before any is merged: few bytes, so that all fit in memory."""
 
-    ios: int = 0
-    iops: float = 0.0
-    bytes_per_s: float = 0.0
-    lat_n: int = 0
-    lat_sum_ns: float = 0.0
-    lat_min_ns: float | None = None
-    lat_max_ns: float | None = None
-    histogram: Histogram = field(default_factory=Histogram)
-
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Tally:
-        """The tally of one volume and direction as reduced on the host (``fio_output.reduce_output``)."""
-        lat = data["lat_ns"]
-        tally = cls(data["ios"], data["iops"], data["bytes_per_s"])
-        if lat and lat["n"]:
-            tally.lat_n, tally.lat_sum_ns = lat["n"], lat["n"] * lat["mean"]
-            tally.lat_min_ns, tally.lat_max_ns = lat["min"], lat["max"]
-        tally.histogram = Histogram.from_sparse(data["histogram"])
-        return tally
-
-    def add(self, other: Tally) -> None:
-        """Add another tally's I/Os; rates add up because both were doing I/O in the same window."""
-        self.ios += other.ios
-        self.iops += other.iops
-        self.bytes_per_s += other.bytes_per_s
-        self.lat_n += other.lat_n
-        self.lat_sum_ns += other.lat_sum_ns
-        self.lat_min_ns = min((v for v in (self.lat_min_ns, other.lat_min_ns) if v is not None), default=None)
-        self.lat_max_ns = max((v for v in (self.lat_max_ns, other.lat_max_ns) if v is not None), default=None)
-        self.histogram.add(other.histogram)
-
-    def figures(self) -> Json:
-        """The contract's figures: iops, bytes_per_s, ios and lat_ns (None where no latency was measured)."""
-        return {"iops": self.iops, "bytes_per_s": self.bytes_per_s, "ios": self.ios, "lat_ns": self._latency()}
-
-    def _latency(self) -> Json | None:
-        if not self.lat_n or not self.histogram.n:
-            return None
-        values = [value or 0 for value in self.histogram.percentiles(PERCENTILES.values())]
-        # a bin's middle may lie above the largest latency in it (axboe/fio#1984)
-        top = self.lat_max_ns if self.lat_max_ns is not None else float("inf")
-        return {
-            "n": self.lat_n,
-            "mean": self.lat_sum_ns / self.lat_n,
-            "min": self.lat_min_ns,
-            "max": self.lat_max_ns,
-            **{name: min(value, top) for name, value in zip(PERCENTILES, values, strict=True)},
-        }
+    measured: bool
+    faults: tuple[str, ...]
+    time: HostTime | None
+    uncertainty_s: float
+    interval_s: float | None
+    unlogged: tuple[str, ...]
+    shortest_s: float | None
+    outstanding: float | None
+    cpu: Json | None
+    engine: str | None
+    late_s: float
+    round: int
 
 
-def total_of(tallies: Sequence[Tally]) -> Tally:
-    """A new tally with all of them added."""
-    total = Tally()
-    for tally in tallies:
-        total.add(tally)
-    return total
+def read_heads(
+    point: Mapping[str, Any], samples: Mapping[str, Json], clocks: Mapping[str, Clock] | None = None
+) -> dict[str, Head]:
+    """The heads of a point's samples, packed or not, in the plan's order of hosts.
 
-
-def _directions(volume: Mapping[str, Any]) -> dict[str, Tally]:
-    return {way: Tally.of(volume[way]) for way in DIRECTIONS if volume.get(way)}
-
-
-def _with_total(ways: Mapping[str, Tally]) -> Json:
-    """read, write and total figures; total is read + write."""
-    figures: Json = {way: ways[way].figures() if way in ways else None for way in DIRECTIONS}
-    only = next(iter(ways)) if len(ways) == 1 else None
-    figures["total"] = figures[only] if only else total_of(list(ways.values())).figures()
-    return figures
-
-
-def fairness(per_volume: Mapping[str, Mapping[str, Json]]) -> Json | None:
-    """How evenly the volumes were served: extremes, Jain's index (1 = all alike) and the slowest volume.
-
-    Jain: (sum x)^2 / (n * sum x^2), R. Jain et al., DEC-TR-301, 1984.
+    Where a point was repeated, only samples of its last round: those of an earlier one are of another time.
     """
-    rates = [(v["total"]["iops"], host, name) for host, volumes in per_volume.items() for name, v in volumes.items()]
-    if not rates:
+    heads = {
+        host: _head(unpack_figures(samples[host]), (clocks or {}).get(host, OWN_CLOCK), point["workload"]["num_jobs"])
+        for host in point["jobs"]
+        if host in samples
+    }
+    last = max((head.round for head in heads.values()), default=1)
+    return {host: head for host, head in heads.items() if head.round == last}
+
+
+def _head(sample: Mapping[str, Any], clock: Clock, num_jobs: int) -> Head:
+    """The one place where what older or simpler samples lack gets its default."""
+    if sample.get("clock"):
+        clock = clock_of_sample(sample["clock"])
+    ways = [way for volume in sample["volumes"].values() for way in (volume.get(name) for name in DIRECTIONS) if way]
+    lats = [(way["iops"], way["lat_ns"]["mean"]) for way in ways if way["lat_ns"]]
+    steps = sample.get("steps")
+    return Head(
+        measured=sample["status"] == "measured",
+        faults=tuple(sample["faults"]),
+        time=_time(sample.get("window"), clock, sample.get("clock_shift_s", 0.0)),
+        uncertainty_s=clock.uncertainty_s,
+        interval_s=steps["interval_s"] if steps else None,
+        unlogged=tuple(steps.get("unlogged", ())) if steps else (),
+        shortest_s=min((way["runtime_s"] for way in ways), default=None),
+        outstanding=sum(iops * mean_ns for iops, mean_ns in lats) / 1e9 if lats else None,
+        cpu=_cpu(sample, num_jobs),
+        engine=(sample.get("engine") or {}).get("used"),
+        late_s=sample.get("late_s", 0.0),
+        round=sample.get("round", 1),
+    )
+
+
+def _time(window: Mapping[str, float] | None, clock: Clock, shift_s: float) -> HostTime | None:
+    if not window:
         return None
-    values = [rate for rate, _host, _name in rates]
-    squares = sum(value * value for value in values)
-    slowest = min(rates)
+    start_s, end_s = window["start_s"], window["end_s"]
+    instants = (start_s, end_s, window.get("last_s", end_s))
+    return HostTime(*(clock.to_controller(instant_s, shift_s) for instant_s in instants))
+
+
+def _cpu(sample: Mapping[str, Any], num_jobs: int) -> Json | None:
+    """CPU shares of a host in its window, and how many CPUs fio's own jobs used in user and in system mode."""
+    if not sample.get("cpu"):
+        return None
+    volumes = sample["volumes"].values()
     return {
-        "min_iops": min(values),
-        "median_iops": statistics.median(values),
-        "max_iops": max(values),
-        "jain": sum(values) ** 2 / (len(values) * squares) if squares else 0.0,
-        "slowest": {"host": slowest[1], "volume": slowest[2], "iops": slowest[0]},
+        **sample["cpu"],
+        "fio_usr": num_jobs * sum(volume["usr"] for volume in volumes),
+        "fio_sys": num_jobs * sum(volume["sys"] for volume in volumes),
     }
 
 
-def window_of(samples: Mapping[str, Json]) -> Json | None:
-    """The time in which every host was doing I/O; overlap is its share of the longest host window.
+def merged_hosts(heads: Mapping[str, Head]) -> list[str]:
+    """The hosts whose figures are merged: those that measured, or where none did all that answered, to be shown."""
+    return [host for host, head in heads.items() if head.measured] or list(heads)
+
+
+def window_of(heads: Mapping[str, Head]) -> Window | None:
+    """The time in which every merged host was doing I/O.
 
     A host's own overlap, of its processes, is no part of it: fio starts them together, and the first entry of a slow
     one in its log comes late by what the first I/Os took.
     """
-    windows = [sample["window"] for sample in samples.values() if sample.get("window")]
-    if not windows:
-        return None
-    starts = [window["start_s"] for window in windows]
-    start_s, end_s = max(starts), min(window["end_s"] for window in windows)
-    longest_s = max(window["end_s"] - window["start_s"] for window in windows)
-    overlap = max(0.0, end_s - start_s) / longest_s if longest_s > 0 else 0.0
-    return {"start_s": start_s, "end_s": end_s, "overlap": overlap, "skew_s": start_s - min(starts)}
+    chosen = [heads[host] for host in merged_hosts(heads)]
+    times = [head.time for head in chosen if head.time]
+    return common_window(times, max((head.uncertainty_s for head in chosen), default=0.0))
 
 
-def series_of(samples: Mapping[str, Json]) -> Json | None:
-    """IOPS over time of all hosts together, on the grid of the first host's series; None unless all have one."""
-    series: list[Json] = [sample["series"] for sample in samples.values() if sample.get("series")]
-    if not series or len(series) < len(samples):
+def averaged_hosts(heads: Mapping[str, Head]) -> list[str]:
+    """Merged hosts without I/Os over time: their figures are averages of all their time, not of the window."""
+    return [host for host in merged_hosts(heads) if heads[host].interval_s is None and heads[host].time]
+
+
+def merge_point(point: Mapping[str, Any], samples: Mapping[str, Json], heads: Mapping[str, Head] | None = None) -> Json:
+    """One plan point and the samples of the hosts that measured it become the contract's point, not yet judged.
+
+    `samples` may read each sample from a file when it is asked for: they are taken one by one, in the plan's order.
+    Without a common window there is no total, and each host's figures are its own averages.
+    """
+    heads = read_heads(point, samples) if heads is None else heads
+    hosts, window = merged_hosts(heads), window_of(heads)
+    together = window is None or window.length_s > 0
+    series = _Series(window, [heads[host] for host in hosts])
+    everything: dict[str, Tally] = {}
+    per_host: dict[str, Json] = {}
+    per_volume: dict[str, dict[str, Json]] = {}
+    for host in hosts:
+        sample = unpack_sample(samples[host])
+        steps = _steps_of(sample, heads[host])
+        rate = _rate_in(steps, sample, window)
+        ways, per_volume[host] = _volumes(sample["volumes"], rate)
+        series.add(steps, sample)
+        if ways:
+            per_host[host] = with_total(ways)
+            add_ways(everything, ways)
+    whole = together and bool(everything)
+    over_time = series.result()
+    return {
+        "id": point["id"],
+        "condition": None,
+        "block": 0,
+        "repeat": max((head.round for head in heads.values()), default=1) - 1,
+        "volumes": point["volumes"],
+        "hosts_expected": sorted(point["jobs"]),
+        "hosts_measured": sorted(host for host, head in heads.items() if head.measured),
+        "window": window.to_mapping() if window else None,
+        "timing": _timing(heads),
+        "latency_scope": "window" if window and window.overlap >= WHOLE_OVERLAP else "whole run",
+        **(with_total(everything) if whole else {"read": None, "write": None, "total": None}),
+        "per_host": per_host,
+        "per_volume": per_volume,
+        "fairness": fairness(per_volume),
+        "levels": levels_of(over_time),
+        "series": over_time,
+        "cpu": {host: heads[host].cpu for host in hosts},
+        "job": {host: point["jobs"][host] for host in sorted(point["jobs"])},
+    }
+
+
+def _volumes(volumes: Mapping[str, Json], rate: Rate) -> tuple[dict[str, Tally], dict[str, Json]]:
+    """(the host's tallies by direction, the figures of each volume)."""
+    ways: dict[str, Tally] = {}
+    figures = {}
+    for name, volume in volumes.items():
+        own = {way: Tally.of(volume[way], rate(name, way)) for way in DIRECTIONS if volume.get(way)}
+        if own:
+            figures[name] = with_total(own)
+            add_ways(ways, own)
+    return ways, figures
+
+
+def _steps_of(sample: Mapping[str, Any], head: Head) -> Steps | None:
+    found = sample.get("steps")
+    if not found or not head.time:
         return None
-    length = min(len(one["iops"]) for one in series)
-    summed = [sum(one["iops"][k] for one in series) for k in range(length)]
-    return {"interval_s": series[0]["interval_s"], "iops": summed}
+    count = max((len(counts) for ways in found["volumes"].values() for counts in ways.values()), default=0)
+    return Steps(head.time.start_s, found["interval_s"], head.time.last_s, count) if count else None
+
+
+def _rate_in(steps: Steps | None, sample: Mapping[str, Any], window: Window | None) -> Rate:
+    """How a volume's rate in the window is found; None, its own average, without steps or without a window."""
+    if steps is None or window is None or window.length_s <= 0:
+        return lambda _name, _way: None
+    places, volumes, length_s = steps.between(window), sample["steps"]["volumes"], window.length_s
+    return lambda name, way: ios_between(volumes[name][way], places) / length_s
+
+
+def _timing(heads: Mapping[str, Head]) -> dict[str, Json]:
+    """First and last I/O of each merged host (controller's clock), and how late it was: against others, by plan."""
+    chosen = merged_hosts(heads)
+    times = {host: time for host in chosen if (time := heads[host].time)}
+    apart = skews(times)
+    return {
+        host: {
+            "first_io_s": time.start_s,
+            "last_io_s": time.last_s,
+            "skew_s": apart[host],
+            "late_s": heads[host].late_s,
+        }
+        for host, time in times.items()
+    }
+
+
+class _Series:
+    """IOPS over time of all hosts together, on one grid over the window; none unless every host has steps."""
+
+    def __init__(self, window: Window | None, heads: Sequence[Head]) -> None:
+        intervals = [head.interval_s for head in heads if head.interval_s]
+        self._iops: list[float] | None = None
+        if window and intervals and len(intervals) == len(heads):
+            self._start_s, self._interval_s = window.start_s, max(intervals)
+            # a window a little short of whole steps, by rounding or by what the clocks leave in doubt, keeps the last
+            count = int(window.length_s / self._interval_s + 0.01)
+            self._iops = [0.0] * count if count > 0 else None
+
+    def add(self, steps: Steps | None, sample: Mapping[str, Any]) -> None:
+        """Count in one host."""
+        if self._iops is None:
+            return
+        if steps is None:
+            self._iops = None
+            return
+        counts = [each for ways in sample["steps"]["volumes"].values() for each in ways.values() if each]
+        found = steps.on_grid(counts, self._start_s, self._interval_s, len(self._iops))
+        self._iops = [level + ios / self._interval_s for level, ios in zip(self._iops, found, strict=True)]
+
+    def result(self) -> Json | None:
+        """The contract's series."""
+        if self._iops is None:
+            return None
+        return {"interval_s": self._interval_s, "iops": [round(level, 3) for level in self._iops]}
 
 
 def levels_of(series: Json | None) -> Json | None:
@@ -148,55 +263,4 @@ def levels_of(series: Json | None) -> Json | None:
     return {
         "first_quarter_iops": statistics.fmean(series["iops"][:quarter]),
         "last_quarter_iops": statistics.fmean(series["iops"][-quarter:]),
-    }
-
-
-def merge_point(point: Mapping[str, Any], samples: Mapping[str, Json]) -> Json:
-    """One plan point and the samples of the hosts that measured it become the contract's point, not yet judged."""
-    ways_by_host: dict[str, dict[str, Tally]] = {}
-    per_volume: dict[str, dict[str, Json]] = {}
-    for host, sample in samples.items():
-        volumes = {name: _directions(volume) for name, volume in sample["volumes"].items()}
-        per_volume[host] = {name: _with_total(ways) for name, ways in volumes.items() if ways}
-        ways_by_host[host] = _sum_directions(volumes.values())
-    everything = _sum_directions(ways_by_host.values())
-    series = series_of(samples)
-    cpu = {host: _cpu(sample, point["workload"]["num_jobs"]) for host, sample in samples.items()}
-    return {
-        "id": point["id"],
-        "condition": None,
-        "block": 0,
-        "repeat": 0,
-        "volumes": point["volumes"],
-        "hosts_expected": sorted(point["jobs"]),
-        "hosts_measured": sorted(host for host, sample in samples.items() if sample["status"] == "measured"),
-        "window": window_of(samples),
-        **(_with_total(everything) if everything else {"read": None, "write": None, "total": None}),
-        "per_host": {host: _with_total(ways) for host, ways in ways_by_host.items() if ways},
-        "per_volume": per_volume,
-        "fairness": fairness(per_volume),
-        "levels": levels_of(series),
-        "series": series,
-        "cpu": cpu,
-        "job": {host: point["jobs"][host] for host in sorted(point["jobs"])},
-    }
-
-
-def _sum_directions(parts: Any) -> dict[str, Tally]:
-    summed: dict[str, Tally] = {}
-    for part in parts:
-        for way, tally in part.items():
-            summed.setdefault(way, Tally()).add(tally)
-    return summed
-
-
-def _cpu(sample: Mapping[str, Any], num_jobs: int) -> Json | None:
-    """CPU shares of a host in the window, and how many CPUs fio's own jobs used in user and in system mode."""
-    if not sample.get("cpu"):
-        return None
-    volumes = sample["volumes"].values()
-    return {
-        **sample["cpu"],
-        "fio_usr": num_jobs * sum(volume["usr"] for volume in volumes),
-        "fio_sys": num_jobs * sum(volume["sys"] for volume in volumes),
     }

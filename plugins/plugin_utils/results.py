@@ -17,7 +17,9 @@ import yaml
 from ansible.release import __version__ as ansible_version
 from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import Workload
 from ansible_collections.hostmax.storage.plugins.plugin_utils import expectations, gates, judge, ladder, limits, merge
+from ansible_collections.hostmax.storage.plugins.plugin_utils.clocks import Clock, clock_of_host, clock_warnings
 from ansible_collections.hostmax.storage.plugins.plugin_utils.run_directory import RunDirectory
+from ansible_collections.hostmax.storage.plugins.plugin_utils.sample_index import SampleIndex
 from ansible_collections.hostmax.storage.plugins.plugin_utils.volume_model import Caps
 
 SCHEMA = "hostmax.results/1"
@@ -38,32 +40,38 @@ def utc(epoch_s: float) -> str:
 
 def build(run: RunDirectory) -> Json:
     """The results of a run, finished or not; raises RunDirectoryError where the plan cannot be read."""
-    plan = run.plan
-    samples, faults = run.read_samples()
-    hosts = {name: _host(name, plan, run, samples) for name in plan["hosts"]}
+    plan, index = run.plan, run.sample_index()
+    facts = {name: run.read_facts(name) or {} for name in plan["hosts"]}
+    last = index.last()
+    clocks = {
+        name: clock_of_host(facts[name], last[name].get("clock_shift_s", 0.0) if name in last else 0.0)
+        for name in plan["hosts"]
+    }
+    hosts = {name: _host(name, plan, run, facts[name], clocks[name]) for name in plan["hosts"]}
     volumes = {name: host["volumes"] for name, host in hosts.items()}
-    points = _points(plan, samples, hosts, expectations.known_caps(plan["settings"].get("hostmax_expect"), volumes))
+    caps = expectations.known_caps(plan["settings"].get("hostmax_expect"), volumes)
+    points = _points(plan, index, hosts, clocks, caps)
     by_workload: dict[str, list[Json]] = {}
     for point in points:
         by_workload.setdefault(point["workload"]["name"], []).append(point)
     ladders = [ladder.build_ladder(group) for group in by_workload.values()]
     judged = judge.judge(plan, hosts, points, ladders)
+    warnings = index.faults + run.read_notes() + _repeats(run.read_repeats()) + clock_warnings(clocks)
     return {
         "schema": SCHEMA,
-        "run": _run(plan, samples, hosts, points),
+        "run": _run(plan, last, hosts, points),
         "hosts": list(hosts.values()),
         "points": points,
         "ladders": ladders,
         "summaries": [_summary(point, ladder.headline_unit(point["workload"])) for point in points if point["counted"]],
         "verdicts": judged.verdicts,
         "references": judged.references,
-        "warnings": _warnings(run, plan, samples, faults) + judged.warnings,
+        "warnings": list(dict.fromkeys(warnings + _of_hosts(facts) + judged.warnings)),
     }
 
 
-def _host(name: str, plan: Mapping[str, Any], run: RunDirectory, samples: Mapping[str, Json]) -> Json:
+def _host(name: str, plan: Mapping[str, Any], run: RunDirectory, facts: Mapping[str, Any], clock: Clock) -> Json:
     """A host's facts, its volumes and how it fared; a host that was never reached has only its plan."""
-    facts = run.read_facts(name) or {}
     status, reason = run.read_status(name)
     if status is None:
         status, reason = "failed", "it failed or was not reached before it could measure"
@@ -73,8 +81,10 @@ def _host(name: str, plan: Mapping[str, Any], run: RunDirectory, samples: Mappin
         "name": name,
         "status": status,
         "reason": reason,
-        **{key: facts.get(key) for key in ("kernel", "cpus", "cpu_model", "memory_bytes", "fio_version")},
-        **{key: facts.get(key) for key in ("clock_offset_s", "clock_uncertainty_s", "cap_by")},
+        **{key: facts.get(key) for key in ("kernel", "cpus", "cpu_model", "memory_bytes", "fio_version", "cap_by")},
+        "clock_offset_s": clock.before.offset_s if clock.before else None,
+        "clock_uncertainty_s": clock.uncertainty_s if clock.before else None,
+        "clock_drift_s": clock.drift_s,
         "volumes": facts.get("volumes")
         or [
             {**unknown, **{k: v for k, v in volume.items() if k in ("name", "path", "kind", "cap")}}
@@ -85,22 +95,23 @@ def _host(name: str, plan: Mapping[str, Any], run: RunDirectory, samples: Mappin
 
 def _points(
     plan: Mapping[str, Any],
-    samples: Mapping[str, Mapping[str, Json]],
+    index: SampleIndex,
     hosts: Mapping[str, Json],
+    clocks: Mapping[str, Clock],
     caps: Mapping[tuple[str, str], Caps],
 ) -> list[Json]:
     points: list[Json] = []
     lightest: dict[str, Json] = {}
     for planned in plan["points"]:
-        mine = dict(samples.get(planned["id"], {}))
-        merged = merge.merge_point(planned, mine)
-        context = gates.Context(planned, merged, mine, hosts)
+        samples = index.of(planned["id"])
+        heads = merge.read_heads(planned, samples, clocks)
+        merged = merge.merge_point(planned, samples, heads)
         workload = Workload.from_mapping(planned["workload"])
-        engines = {host: sample["engine"]["used"] for host, sample in mine.items()}
+        engines = {host: head.engine for host, head in heads.items() if head.engine}
         point: Json = {
             **merged,
             "workload": {**workload.to_mapping(), "title": workload.title, "engine_used": engines},
-            **gates.judge_point(context),
+            **gates.judge_point(gates.Context(planned, merged, heads, hosts)),
         }
         first = lightest.get(workload.name)
         point["limit"] = limits.find_limit(limits.Context(point, planned["workload"], hosts, caps, first))
@@ -110,20 +121,17 @@ def _points(
     return points
 
 
-def _run(plan: Mapping[str, Any], samples: Mapping[str, Any], hosts: Mapping[str, Json], points: list[Json]) -> Json:
-    ended = [sample["ended_s"] for by_host in samples.values() for sample in by_host.values()]
+def _run(plan: Mapping[str, Any], last: Mapping[str, Json], hosts: Mapping[str, Json], points: list[Json]) -> Json:
+    ended = [sample["ended_s"] for sample in last.values() if sample.get("ended_s")]
     measured = sum(1 for point in points if point["hosts_measured"])
-    whole = all(host["status"] == "ok" for host in hosts.values()) and all(
-        point["hosts_measured"] == point["hosts_expected"] for point in points
-    )
-    status = "invalid" if not any(point["counted"] for point in points) else "complete" if whole else "partial"
     versions = sorted({host["fio_version"] for host in hosts.values() if host["fio_version"]})
     return {
         "id": plan["run_id"],
         "playbook": plan["playbook"],
         "started_utc": plan["created_utc"],
         "ended_utc": utc(max(ended)) if ended else None,
-        "status": status,
+        "resumed_from": plan.get("resumed_from"),
+        "status": _status(hosts, points),
         "versions": {
             "hostmax": collection_version(),
             "fio": ", ".join(versions) or None,
@@ -139,6 +147,14 @@ def _run(plan: Mapping[str, Any], samples: Mapping[str, Any], hosts: Mapping[str
     }
 
 
+def _status(hosts: Mapping[str, Json], points: list[Json]) -> str:
+    """complete: every host measured every point; partial: not all did, but something can be used; else invalid."""
+    if not any(point["counted"] or point["status"] == "partial" for point in points):
+        return "invalid"
+    whole = all(host["status"] in ("ok", "late") for host in hosts.values())
+    return "complete" if whole and all(p["hosts_measured"] == p["hosts_expected"] for p in points) else "partial"
+
+
 def _summary(point: Json, unit: str) -> Json:
     return {
         "condition": None,
@@ -152,11 +168,20 @@ def _summary(point: Json, unit: str) -> Json:
     }
 
 
-def _warnings(run: RunDirectory, plan: Mapping[str, Any], samples: Mapping[str, Any], faults: list[str]) -> list[str]:
-    """What a reader must know besides the figures: faults of files, hosts' warnings, engines that had to change."""
-    words = list(faults) + run.read_notes()
-    for name in plan["hosts"]:
-        facts = run.read_facts(name) or {}
-        words += [f"{name}: {warning}" for warning in facts.get("warnings", [])]
-        words += [f"{name}: {engine['note']}" for engine in facts.get("engines", []) if engine["note"]]
-    return list(dict.fromkeys(words))
+def _repeats(repeats: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """A sentence for every point that was measured twice."""
+    return [
+        f"{point} was repeated: "
+        + ", ".join(f"host {host} began {late_s:.1f} s after the others" for host, late_s in hosts.items())
+        + "."
+        for point, hosts in repeats.items()
+    ]
+
+
+def _of_hosts(facts: Mapping[str, Json]) -> list[str]:
+    """What hosts told of themselves: their warnings, and engines that had to change."""
+    words = []
+    for name, found in facts.items():
+        words += [f"{name}: {warning}" for warning in found.get("warnings", [])]
+        words += [f"{name}: {engine['note']}" for engine in found.get("engines", []) if engine["note"]]
+    return words

@@ -16,11 +16,13 @@ import re
 import secrets
 import shutil
 import urllib.parse
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.hostmax.storage.plugins.module_utils.fio_output import unpack_sample
+from ansible_collections.hostmax.storage.plugins.module_utils.sample_pack import unpack_sample
+from ansible_collections.hostmax.storage.plugins.plugin_utils.sample_index import SampleIndex
 
 Json = dict[str, Any]
 Samples = dict[str, dict[str, Json]]
@@ -217,23 +219,25 @@ class RunDirectory:
             write_atomic(self.host_path(host) / f"{safe_file_name(sample['point'])}.json.gz", raw)
         append_line(self.path / "samples.jsonl", json.dumps({"host": host, **sample}, separators=(",", ":")))
 
+    def sample_index(self) -> SampleIndex:
+        """Where the samples stand, read in one pass; its `faults` has a sentence for every line that was left out."""
+        return SampleIndex(self.path / "samples.jsonl")
+
+    def iter_samples(self, point_id: str) -> Iterator[tuple[str, Json]]:
+        """(host, sample) of a point, one at a time: the last of each host, unpacked."""
+        for host, packed in self.sample_index().of(point_id).items():
+            yield host, unpack_sample(packed)
+
     def read_samples(self) -> tuple[Samples, list[str]]:
-        """{point id: {host: sample}}, the last of each, and a sentence for every line that could not be read."""
-        path = self.path / "samples.jsonl"
-        samples: Samples = {}
-        faults = []
-        lines = path.read_bytes().split(b"\n") if path.exists() else []
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                sample = unpack_sample(json.loads(line))
-                samples.setdefault(str(sample["point"]), {})[str(sample["host"])] = sample
-            except (ValueError, KeyError, TypeError, AttributeError):
-                cut_off = number == len(lines)
-                why = "is cut off, the run was ended while it was written" if cut_off else "is damaged"
-                faults.append(f"samples.jsonl: line {number} {why}; its sample was left out.")
-        return samples, faults
+        """{point id: {host: sample}}, all at once, and a sentence for every line that could not be read.
+
+        For runs of a few hosts; `sample_index` reads any number of them.
+        """
+        index = self.sample_index()
+        samples = {
+            point: {host: unpack_sample(packed) for host, packed in index.of(point).items()} for point in index.points()
+        }
+        return samples, index.faults
 
     def rewrite_plan(self, plan: Json) -> None:
         """Another plan for a run that has not begun: what was taken over for the first one is gone."""

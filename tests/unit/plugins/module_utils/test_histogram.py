@@ -63,9 +63,9 @@ def test_merging_leaves_its_parts_alone_and_a_histogram_can_be_added_to_itself()
 
 
 @given(histograms)
-def test_sparse_data_gives_the_histogram_back(histogram: Histogram) -> None:
-    sparse = json.loads(json.dumps(histogram.to_sparse()))
-    assert Histogram.from_sparse(sparse) == histogram
+def test_dense_data_gives_the_histogram_back(histogram: Histogram) -> None:
+    dense = json.loads(json.dumps(histogram.to_dense()))
+    assert Histogram.from_dense(dense) == histogram
 
 
 def test_fio_keys_may_be_text_or_numbers() -> None:
@@ -73,10 +73,10 @@ def test_fio_keys_may_be_text_or_numbers() -> None:
     assert Histogram.from_fio_bins({129: 2, 17112760320: 1}).counts == {128: 2, LAST_BIN: 1}
 
 
-@pytest.mark.parametrize("sparse", [[1], [-1, 5], [2000, 1], [5, -1], [5, 1, 0, 1]])
-def test_damaged_sparse_data_is_refused(sparse: list[int]) -> None:
+@pytest.mark.parametrize("dense", [[-1, 5], [2000, 1], [5, -1], [5, 2**64], [1855, 1, 1], [5, 1.5]])
+def test_damaged_dense_data_is_refused(dense: list[int]) -> None:
     with pytest.raises(ValueError, match="histogram"):
-        Histogram.from_sparse(sparse)
+        Histogram.from_dense(dense)
 
 
 def test_an_empty_histogram_has_no_percentile() -> None:

@@ -144,6 +144,7 @@ def _run(points: int) -> dict[str, Any]:
         "playbook": "host_max",
         "started_utc": "2026-11-30T19:42:10Z",
         "ended_utc": "2026-11-30T19:43:35Z",
+        "resumed_from": None,
         "status": "complete",
         "versions": {"hostmax": "0.1.0", "fio": "fio-3.33", "ansible_core": "2.19.14", "python": "3.11.2"},
         "seed": 20261130,
@@ -172,6 +173,7 @@ def _host(name: str, volumes: int) -> dict[str, Any]:
         "fio_version": "fio-3.33",
         "clock_offset_s": 0.00012,
         "clock_uncertainty_s": 0.0004,
+        "clock_drift_s": 0.0001,
         "cap_by": "cgroup v1",
         "volumes": [
             {

@@ -107,7 +107,23 @@ def make_point(workload: str, count: int, hosts: list[str], rng: random.Random, 
         "hosts_measured": list(hosts),
         "status": "ok",
         "counted": True,
-        "window": {"start_s": start_s + 1, "end_s": start_s + 5, "overlap": 0.9981, "skew_s": 0.0021},
+        "window": {
+            "start_s": start_s + 1,
+            "end_s": start_s + 5,
+            "overlap": 0.9981,
+            "skew_s": 0.0021,
+            "uncertainty_s": 0.0004,
+        },
+        "timing": {
+            host: {
+                "first_io_s": start_s + 1 + 0.0021 * number / max(1, len(hosts) - 1),
+                "last_io_s": start_s + 5 + 0.0021 * number / max(1, len(hosts) - 1),
+                "skew_s": 0.0021 * number / max(1, len(hosts) - 1),
+                "late_s": 0.31 + 0.0021 * number / max(1, len(hosts) - 1),
+            }
+            for number, host in enumerate(hosts)
+        },
+        "latency_scope": "window",
         **_directions(workload, total, depth * count * len(hosts), spread),
         "per_host": {host: _directions(workload, iops, depth * count, spread) for host, iops in sums.items()},
         "per_volume": per_volume,

@@ -15,7 +15,7 @@ def direction(iops, lat_ns, runtime_s=10.0, block=4096, ios=None):
         "bytes_per_s": iops * block,
         "runtime_s": runtime_s,
         "lat_ns": {"n": count, "mean": float(lat_ns), "stddev": 0.0, "min": lat_ns, "max": lat_ns},
-        "histogram": Histogram({index(lat_ns): count}).to_sparse(),
+        "histogram": Histogram({index(lat_ns): count}).to_dense(),
     }
 
 
@@ -30,13 +30,31 @@ def sample(volumes, **changes):
         "faults": [],
         "started_s": 100.0,
         "ended_s": 110.5,
-        "window": {"start_s": 100.3, "end_s": 110.3},
-        "series": None,
+        "window": {"start_s": 100.3, "end_s": 110.3, "last_s": 110.3},
+        "steps": None,
         "volumes": volumes,
         "cpu": {"busy": 0.5, "busiest_cpu": 0.6, "user": 0.2, "system": 0.3, "iowait": 0.0, "steal": 0.0},
         "engine": {"used": "io_uring", "note": None},
         **changes,
     }
+
+
+def steps(start_s, interval_s, **volumes):
+    """Steps of reads: {volume: I/Os in each step}."""
+    return {
+        "start_s": start_s,
+        "interval_s": interval_s,
+        "volumes": {name: {"read": counts, "write": []} for name, counts in volumes.items()},
+    }
+
+
+def stepped(start_s, counts, interval_s=1.0, lat_ns=1_000_000, **changes):
+    """A sample of one volume whose I/Os over time are ``counts``."""
+    end_s = start_s + interval_s * len(counts)
+    length_s = interval_s * len(counts)
+    figures = volume(read=direction(sum(counts) / length_s, lat_ns, runtime_s=length_s, ios=sum(counts)))
+    window = {"start_s": start_s, "end_s": end_s, "last_s": end_s}
+    return sample({"a": figures}, window=window, steps=steps(start_s, interval_s, a=counts), **changes)
 
 
 def planned(volumes=1, hosts=("h1",), **workload):

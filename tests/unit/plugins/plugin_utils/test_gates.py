@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.hostmax.storage.plugins.plugin_utils import gates, merge
 
-from .samples_example import direction, planned, sample, volume
+from .samples_example import direction, planned, sample, stepped, volume
 
 # 32 outstanding at 3,200 IOPS take 10 ms by Little's law
 FULL_QUEUE = {"a": volume(read=direction(3200, 10_000_000))}
@@ -13,7 +13,9 @@ FULL_QUEUE = {"a": volume(read=direction(3200, 10_000_000))}
 
 def context(samples, point=None, hosts=None):
     point = point or planned()
-    return gates.Context(point, merge.merge_point(point, samples), samples, hosts or {"h1": {"memory_bytes": 2**30}})
+    heads = merge.read_heads(point, samples)
+    merged = merge.merge_point(point, samples, heads)
+    return gates.Context(point, merged, heads, hosts or {"h1": {"memory_bytes": 2**30}})
 
 
 def outcome(samples, **more):
@@ -35,10 +37,24 @@ def test_a_fault_of_fio_stops_the_point_and_is_told():
     assert "killed by signal 9" in found["errors"]["text"]
 
 
-def test_a_missing_host_stops_the_point():
+def test_a_missing_host_leaves_a_point_that_is_shown_as_partial_and_not_counted():
     judged, found = outcome({"h1": sample(FULL_QUEUE)}, point=planned(hosts=("h1", "h2")))
-    assert not judged["counted"]
+    assert (judged["status"], judged["counted"]) == ("partial", False)
     assert found["hosts"]["text"] == "not measured by h2"
+
+
+def test_a_host_whose_fio_was_killed_spoils_no_figure_of_the_others():
+    killed = sample({}, status="failed", faults=["fio was killed by signal 9"], window=None)
+    judged, found = outcome({"h1": sample(FULL_QUEUE), "h2": killed}, point=planned(hosts=("h1", "h2")))
+    assert (judged["status"], judged["counted"]) == ("partial", False)
+    assert found["errors"]["text"] == "h2: fio was killed by signal 9"
+    assert found["overlap"]["passed"] is True
+    assert found["littles_law"]["passed"] is True
+
+
+def test_what_is_wrong_with_those_that_measured_is_not_called_partial():
+    half_empty = {"a": volume(read=direction(1600, 10_000_000))}
+    assert outcome({"h1": sample(half_empty)}, point=planned(hosts=("h1", "h2")))[0]["status"] == "invalid"
 
 
 def test_a_point_nobody_measured_is_missing():
@@ -83,15 +99,33 @@ def test_littles_law_says_nothing_about_a_limited_rate():
 
 
 def test_hosts_that_hardly_ran_together_are_found():
-    early = sample(FULL_QUEUE, window={"start_s": 100.0, "end_s": 110.0})
-    late = sample(FULL_QUEUE, window={"start_s": 103.0, "end_s": 113.0})
-    found = outcome({"h1": early, "h2": late}, point=planned(hosts=("h1", "h2")))[1]
-    assert found["overlap"]["passed"] is False
+    both = {"h1": stepped(100.0, [10] * 10), "h2": stepped(103.0, [10] * 10)}
+    gate = outcome(both, point=planned(hosts=("h1", "h2")))[1]["overlap"]
+    assert (gate["passed"], gate["measured"]) == (False, pytest.approx(0.7))
+    assert "first I/Os 3.0 s apart" in gate["text"]
+
+
+def test_hosts_that_never_ran_together_are_named_and_have_no_total():
+    both = {"h1": stepped(100.0, [10] * 10), "h2": stepped(112.5, [10] * 10)}
+    made = context(both, point=planned(hosts=("h1", "h2")))
+    gate = gates.overlap(made)
+    assert gate.passed is False
+    assert "h2 began its I/O 2.5 s after h1 had ended" in gate.text
+    assert made.merged["total"] is None
+    assert made.merged["per_host"]["h2"]["total"]["iops"] == 10
+
+
+def test_averages_of_another_time_are_no_part_of_a_total():
+    both = {"h1": stepped(100.0, [10] * 10), "h2": {**stepped(101.0, [10] * 10), "steps": None}}
+    gate = outcome(both, point=planned(hosts=("h1", "h2")))[1]["overlap"]
+    assert (gate["passed"], gate["measured"]) == (False, pytest.approx(0.9))
+    assert "no I/Os over time from h2" in gate["text"]
 
 
 def steady(values):
-    series = {"interval_s": 1.0, "iops": values}
-    return outcome({"h1": sample(FULL_QUEUE, series=series)})
+    # latencies that keep the queue of 32 full at the mean rate
+    lat_ns = round(32e9 * len(values) / sum(values))
+    return outcome({"h1": stepped(100.0, [round(value) for value in values], lat_ns=lat_ns)})
 
 
 def test_a_level_that_holds_for_a_minute_is_steady():
