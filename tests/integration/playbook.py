@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -70,11 +71,11 @@ def play(
 class Started:
     """A playbook that is running, with its output so far."""
 
-    def __init__(self, name: str, settings: dict, log: pathlib.Path, **env: str) -> None:
+    def __init__(self, name: str, settings: dict, log: pathlib.Path, *options: str, **env: str) -> None:
         self.log = log
         with log.open("wb") as handle:
             self.process = subprocess.Popen(
-                arguments(name, settings),
+                arguments(name, settings, *options),
                 cwd="/",
                 env=environment(**env),
                 stdin=subprocess.DEVNULL,
@@ -93,6 +94,14 @@ class Started:
     def output(self) -> str:
         return self.log.read_text(errors="replace")
 
+    def wait_until(self, results: pathlib.Path, number: int, into_s: float) -> None:
+        """Wait until the run is so far into its ``number``-th point (from 1) of the round that was told last."""
+        self.wait_for("Follow the agent")
+        told = json.loads((results / "latest" / "round.json").read_text())
+        due_s = told["t0"] + told["points"][number - 1]["offset_s"] + into_s
+        assert due_s > time.time(), "too late to be there in time"
+        time.sleep(due_s - time.time())
+
     def end(self, limit_s: float = 120.0) -> int:
         return self.process.wait(timeout=limit_s)
 
@@ -108,6 +117,14 @@ class Started:
         self.process.wait()
 
 
+def soon(condition: Callable[[], object], limit_s: float = 30.0) -> bool:
+    """Whether a condition comes true within the limit."""
+    end_s = time.monotonic() + limit_s
+    while not condition() and time.monotonic() < end_s:
+        time.sleep(0.1)
+    return bool(condition())
+
+
 def left_behind(state: pathlib.Path, run_id: str = "") -> list[str]:
     """What a run would leave on this host: loop devices, cgroups, files, processes."""
     loops = subprocess.run(["losetup", "-a"], capture_output=True, text=True, check=True).stdout.splitlines()
@@ -120,6 +137,11 @@ def left_behind(state: pathlib.Path, run_id: str = "") -> list[str]:
 
 def results_of(directory: pathlib.Path) -> dict:
     return json.loads((directory / "latest" / "results.json").read_text())
+
+
+def first_screen(output: str) -> str:
+    """What the run's end shows: the summary, without Ansible's lines around it."""
+    return output.rpartition("TASK [hostmax.storage.report : Show the result")[2].partition("\nReport: ")[0]
 
 
 def run_id_of(directory: pathlib.Path) -> str:

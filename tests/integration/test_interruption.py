@@ -8,11 +8,10 @@ import os
 import pathlib
 import signal
 import subprocess
-import time
 
 import pytest
 
-from .playbook import NEEDS_DEVICES, Started, left_behind, play, processes_of, results_of, run_id_of
+from .playbook import NEEDS_DEVICES, Started, left_behind, play, processes_of, results_of, run_id_of, soon
 
 pytestmark = NEEDS_DEVICES
 
@@ -47,14 +46,6 @@ def started(tmp_path, state, results):
     if run.process.poll() is None:
         run.kill_all()
     play("restore", {"hostmax_run": run_id_of(results)}, HOSTMAX_STATE=str(state))
-
-
-def soon(condition, limit_s: float = 30.0) -> bool:
-    """Whether a condition comes true within the limit."""
-    end_s = time.monotonic() + limit_s
-    while not condition() and time.monotonic() < end_s:
-        time.sleep(0.1)
-    return bool(condition())
 
 
 def fill(path: pathlib.Path) -> None:

@@ -81,11 +81,11 @@ class Lab:
             source = pathlib.Path(__file__).with_name("clock.c")
             run([compiler, "-shared", "-fPIC", "-nostdlib", "-o", str(target), str(source)])
 
-    def inventory(self, **more: dict[str, Any]) -> tuple[str, str]:
-        """Options for ansible-playbook that name all hosts, with further variables by the host's name."""
+    def inventory(self, everywhere: dict[str, Any] | None = None, /, **more: dict[str, Any]) -> tuple[str, str]:
+        """Options for ansible-playbook that name all hosts; further variables of all, and of one by the host's name."""
         hosts = {name: {**host.inventory(), **more.get(name, {})} for name, host in self.hosts.items()}
         path = self.directory / "inventory.json"
-        path.write_text(json.dumps({"all": {"hosts": hosts}}, indent=1))
+        path.write_text(json.dumps({"all": {"hosts": hosts, "vars": everywhere or {}}}, indent=1))
         return "-i", str(path)
 
     def left_behind(self, run_id: str) -> dict[str, list[str]]:
