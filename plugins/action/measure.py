@@ -122,7 +122,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         facts, told = self._recall(), self._run.read_round()
         if facts is None or told is None:
             return {"skipped": True}
-        late = (self._run.read_start(self._name) or {}).get("late", {})
+        again = [point["id"] for point in told["points"]]
+        before = (self._run.read_start(self._name) or {}).get("late", {})
+        late = {point_id: late_s for point_id, late_s in before.items() if point_id not in again}
         mine = {**told, "t0": told["t0"] + facts["clock"]["before"]["offset_s"]}
         try:
             fault = self._link.tell(mine, give_up_s=told["t0"])

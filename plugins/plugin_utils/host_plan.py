@@ -45,10 +45,25 @@ def for_host(plan: Mapping[str, Any], host: str, thin: Mapping[str, Any]) -> Jso
         # twice the length, for volumes that stall: fio then runs longer than asked
         "deadline_s": 2 * length_s + DEADLINE_SLACK_S + GO_WAIT_PER_HOST_S * hosts,
         "go_wait_s": GO_WAIT_S + GO_WAIT_PER_HOST_S * hosts,
-        "linger_s": plan["settings"]["hostmax_patience_s"] + LINGER_PER_HOST_S * (hosts - 1),
+        "linger_s": plan["settings"]["hostmax_patience_s"] + _others_s(points, hosts),
         "alone": hosts == 1,
         "points": points,
     }
+
+
+def given_up_s(point: Mapping[str, Any]) -> float:
+    """How long after its end the agent gives a point up at the latest, with what ending fio may take.
+
+    The agent waits for fio as long again as the point is, and 30 s at least (``fio_run``).
+    """
+    return float(max(30.0, point["ramp_s"] + point["runtime_s"]) + 30.0)
+
+
+def _others_s(points: Sequence[Json], hosts: int) -> float:
+    """How much later than this host another one may end a round: its fio hangs until it is given up."""
+    if hosts == 1:
+        return 0.0
+    return LINGER_PER_HOST_S * (hosts - 1) + max((given_up_s(point) for point in points), default=0.0)
 
 
 def _point(point: Mapping[str, Any], host: str) -> Json:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.hostmax.storage.plugins.plugin_utils.host_plan import to_measure
+from ansible_collections.hostmax.storage.plugins.plugin_utils.host_plan import given_up_s, to_measure
 
 Json = dict[str, Any]
 
@@ -99,13 +99,9 @@ def due_s(plan: Mapping[str, Any], current: Mapping[str, Any], number: int) -> f
 
 
 def overdue_s(plan: Mapping[str, Any], current: Mapping[str, Any], number: int) -> float:
-    """How long after ``due_s`` the agent itself gives a point up at the latest, with what ending fio may take.
-
-    The agent waits for fio as long again as the point is, and 30 s at least (``fio_run``).
-    """
+    """How long after ``due_s`` the ``number``-th point of a round is given up on the host."""
     points = current["points"]
     if not points:
         return 0.0
     each = points[min(number, len(points) - 1)]
-    point = next(p for p in plan["points"] if p["id"] == each["id"])
-    return float(max(30.0, point["ramp_s"] + point["runtime_s"]) + 30.0)
+    return given_up_s(next(p for p in plan["points"] if p["id"] == each["id"]))
