@@ -78,7 +78,7 @@ MARKS = {
     "stopped_agent": ("failed", "stopped by a signal"),
     "restarted": ("failed", "restarted during the run"),
     "full": ("failed", "No space left on device"),
-    "cut": ("unreachable", "cannot be reached since"),
+    "cut": ("unreachable", "cannot be reached"),
     "refusing": ("unreachable", "refused"),
 }
 # what the last point's errors say of hosts that go on
@@ -164,7 +164,7 @@ def test_a_host_that_nobody_reaches_ends_by_itself_and_is_restored_later(disaste
         """Without the results, which wait to be taken."""
         return [what for host in hosts for what in host.left_behind(run_id) if str(host.state) not in what]
 
-    assert soon(lambda: left() == [], limit_s=60), left()
+    assert soon(lambda: left() == [], limit_s=120), left()
     disaster.lab.hosts["cut"].heal()
     disaster.lab.hosts["refusing"].accept()
     done = play(
