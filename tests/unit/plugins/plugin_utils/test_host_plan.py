@@ -11,7 +11,7 @@ from .samples_example import planned
 def linger_s(*hosts: str, runtime_s: int) -> float:
     point = planned(hosts=hosts)
     point.update(
-        hash="h", runtime_s=runtime_s, ramp_s=0, writes=False, log_interval_ms=500, targets=dict.fromkeys(hosts, [])
+        hash="h", runtime_s=runtime_s, ramp_s=0, writes=False, log_interval_ms=500, targets={host: [] for host in hosts}
     )
     plan = {
         "hosts": {host: {"volumes": []} for host in hosts},
