@@ -202,7 +202,13 @@ class Agent:
 
     def _measure_rounds(self, host: fio_run.Host) -> None:
         """Every round that is told, until the results are claimed or nobody asks for them any more."""
-        if not self._wait(lambda: schedule.read(self.work_dir) is not None, self.plan["go_wait_s"]):
+        told = self._wait(
+            lambda: schedule.read(self.work_dir) is not None or self._claimed(), float(self.plan["go_wait_s"])
+        )
+        if self._claimed():
+            # another host refused, so that the run ended before its first point
+            return
+        if not told:
             raise StoppedError(self.stop_reason or f"no start was given within {self.plan['go_wait_s']:.0f} s")
         current = schedule.read(self.work_dir)
         if self._marks is not None:

@@ -206,3 +206,9 @@ def test_without_a_start_the_agent_says_so(tmp_path, monkeypatch):
     rounds.agent.plan["go_wait_s"] = 0.1
     with pytest.raises(agent.StoppedError, match="no start was given"):
         rounds.run()
+
+
+def test_a_run_that_ends_before_it_begins_does_not_keep_the_agent_waiting(tmp_path):
+    (tmp_path / "claimed").touch()
+    agent.Agent(str(tmp_path), {**plan(), "go_wait_s": 60})._measure_rounds(None)
+    assert progress.read(str(tmp_path)) == []
