@@ -120,7 +120,9 @@ def build(engine: str, label: str) -> subprocess.CompletedProcess[str]:
     """Make the image on top of a public one; fails soon where no registry can be reached."""
     values = {"SUITE": SUITE, "INSTALLED": " ".join(INSTALLED), "LOCAL": " ".join(LOCAL)}
     arguments = [f"--build-arg={name}={value}" for name, value in values.items()]
-    return run([engine, "build", "--label", label, "--tag", IMAGE, *arguments, str(HERE / "image")], BUILD_LIMIT_S)
+    image = HERE / "image"
+    options = [f"--label={label}", f"--tag={IMAGE}", f"--file={image / 'Containerfile'}", *arguments]
+    return run([engine, "build", *options, str(image)], BUILD_LIMIT_S)
 
 
 def bootstrap(engine: str, label: str) -> None:
