@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.units import format_count
+from ansible_collections.hostmax.storage.plugins.plugin_utils import render_timing
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model import (
     SIGNS,
     STATUS_WORDS,
@@ -162,6 +163,9 @@ def render_markdown(results: dict[str, Any]) -> str:
     for number, section in enumerate(sections):
         parts.append(f"## {escaped(section.title)}" + (f"\n\n{escaped(section.headline)}" if number else ""))
         parts.append(_ladder(section.rows))
+    times = render_timing.together(results)
+    if times:
+        parts.append(f"## Hosts together\n\n{escaped(times)}\n\n" + _timing(results))
     parts += _judged(results)
     for title, sentences in (
         ("Gates that failed", failed_gates(results)),
@@ -173,6 +177,11 @@ def render_markdown(results: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {value.removeprefix('fio-')}" for name, value in run["versions"].items() if value)
     parts.append(f"Run `{clean(run['id']).replace('`', '')}`, seed {run['seed']}, {escaped(versions)}.")
     return "\n\n".join(parts) + "\n"
+
+
+def _timing(results: dict[str, Any]) -> str:
+    rows = [tuple(escaped(cell) for cell in row) for row in render_timing.point_rows(results)]
+    return _table(tuple(render_timing.POINT_HEADS), rows, left=(0, 6, 7))
 
 
 def _ladder(rows: list[Row]) -> str:
@@ -189,7 +198,7 @@ def _ladder_cells(row: Row) -> tuple[str, ...]:
         "-" if row.bytes_per_s is None else megabytes(row.bytes_per_s),
         *(latency(row.lat_ns(name)) for name in ("mean", "p99", "p99_9")),
         percent(row.cpu_busy),
-        escaped(row.limit_words) + marks,
+        escaped(row.limit_words) + (f" ({row.latency_words})" if row.latency_words else "") + marks,
     )
 
 

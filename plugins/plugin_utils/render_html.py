@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.units import format_bytes, format_duration, format_rate
-from ansible_collections.hostmax.storage.plugins.plugin_utils import render_section
+from ansible_collections.hostmax.storage.plugins.plugin_utils import render_section, render_timing
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_figures import PALETTE
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model import (
     SIGNS,
@@ -219,14 +219,17 @@ def _hosts(results: dict[str, Any]) -> dict[str, Any]:
     volumes = (
         [_volume(host, volume) for host in hosts for volume in host["volumes"]] if count <= MOST_VOLUME_ROWS else []
     )
-    return {"rows": [_host(host) for host in hosts], "volumes": volumes, "volume_count": plural(count, "volume")}
+    return {
+        "rows": [_host(host) for host in hosts],
+        "together": render_timing.together(results),
+        "points": render_timing.point_rows(results),
+        "point_heads": render_timing.POINT_HEADS,
+        "volumes": volumes,
+        "volume_count": plural(count, "volume"),
+    }
 
 
 def _host(host: dict[str, Any]) -> list[str]:
-    offset, doubt = host["clock_offset_s"], host["clock_uncertainty_s"]
-    clock = "-" if offset is None else f"{1e3 * offset:+.2f} ms"
-    if offset is not None and doubt is not None:
-        clock += f" ± {1e3 * doubt:.2f}"
     cpus = "-" if host["cpus"] is None else str(host["cpus"])
     return [
         clean(host["name"]),
@@ -235,7 +238,7 @@ def _host(host: dict[str, Any]) -> list[str]:
         "-" if host["memory_bytes"] is None else format_bytes(host["memory_bytes"]),
         clean(host["kernel"] or "-"),
         clean(host["fio_version"] or "-"),
-        clock,
+        render_timing.clock(host),
         f"{len(host['volumes']):,}" + (f", capped by {clean(host['cap_by'])}" if host["cap_by"] else ""),
     ]
 

@@ -133,10 +133,18 @@ class Row:
         return [host for host in self.point["hosts_expected"] if host not in measured]
 
     @property
+    def latency_words(self) -> str:
+        """A word where the percentiles are of another time than the rates."""
+        apart = self.point["latency_scope"] != "window" and len(self.point["timing"]) > 1
+        return "latency of the whole run" if apart else ""
+
+    @property
     def limit_words(self) -> str:
         """What held it back, or why it does not count."""
         if self.point["status"] == "missing":
             return "not measured"
+        if self.point["status"] == "partial":
+            return "partial, not counted"
         if not self.counted:
             names = ", ".join(gate_name(gate) for gate in self.failed_gates)
             return "not counted" + (f": {names}" if names else "")

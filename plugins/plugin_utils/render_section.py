@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.units import format_count
-from ansible_collections.hostmax.storage.plugins.plugin_utils import render_figures, render_volumes
+from ansible_collections.hostmax.storage.plugins.plugin_utils import render_figures, render_timing, render_volumes
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model import (
     LIMIT_SHORT,
     Row,
@@ -249,7 +249,9 @@ def _ladder_row(row: Row) -> dict[str, Any]:
         *(latency(row.lat_ns(name)) for name in ("mean", "p50", "p99", "p99_9", "p99_99", "max")),
         percent(row.cpu_busy),
         percent(slowest),
-        row.limit_words + (f" (without {_names(row.missing_hosts)})" if row.missing_hosts else ""),
+        row.limit_words
+        + (f" (without {_names(row.missing_hosts)})" if row.missing_hosts else "")
+        + (f" ({row.latency_words})" if row.latency_words else ""),
     ]
     return {"cells": cells, "marks": row.marks, "counted": row.counted}
 
@@ -320,6 +322,7 @@ def _host_table(section: Section) -> list[list[str]]:
                 latency(lat.get("p99")),
                 percent(cpu.get("busy")),
                 clean(row.point["workload"]["engine_used"].get(host, "-")),
+                *render_timing.host_times(row.point, host),
             ]
         )
     return lines

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.units import format_count
+from ansible_collections.hostmax.storage.plugins.plugin_utils import render_timing
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model import (
     SIGNS,
     STATUS_WORDS,
@@ -70,6 +71,8 @@ def _lines(results: dict[str, Any], detail: _Detail) -> list[str]:
         blocks += [_ladder(section, detail.rungs) for section in sections]
     else:
         blocks.append(_overview(sections))
+    times = render_timing.together(results)
+    blocks.append(_wrap(times, "", "  ") if times else [])
     blocks.append(_judged(results, detail.items))
     blocks.append(_trouble(results, detail.items))
     lines: list[str] = []
@@ -134,6 +137,8 @@ def _after(row: Row, width: int) -> str:
     text = row.limit_words
     if row.missing_hosts:
         text += f" ({len(row.point['hosts_measured'])}/{len(row.point['hosts_expected'])} hosts)"
+    if row.latency_words:
+        text += f", {row.latency_words}"
     if not row.counted:
         return text if len(text) <= width else "not counted, see gates"
     if not row.marks:
