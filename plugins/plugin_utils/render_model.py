@@ -144,7 +144,7 @@ class Row:
         if self.point["status"] == "missing":
             return "not measured"
         if self.point["status"] == "partial":
-            return "partial, not counted"
+            return "partial"
         if not self.counted:
             names = ", ".join(gate_name(gate) for gate in self.failed_gates)
             return "not counted" + (f": {names}" if names else "")

@@ -116,7 +116,8 @@ def _ladder(section: Section, rungs: int) -> list[str]:
         keep = {id(row) for row in (rows[0], rows[-1])} | {id(row) for row in rows if row.marks or not row.counted}
         rows = [row for row in rows if id(row) in keep]
         title += f" ({len(rows)} of {len(section.rows)} points)"
-    return [title, *_table(rows)]
+    notes = sorted({row.latency_words for row in rows if row.latency_words})
+    return [title, *_table(rows), *(f"  * {note}: the hosts were not together all the time" for note in notes)]
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -125,9 +126,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         "-" if row.iops is None else format_count(row.iops),
         percent(row.efficiency) if row.counted else "-",
         "-" if row.bytes_per_s is None else megabytes(row.bytes_per_s),
-        latency(row.lat_ns("mean")),
-        latency(row.lat_ns("p99")),
-        latency(row.lat_ns("p99_9")),
+        *(latency(row.lat_ns(name)) + ("*" if row.latency_words else "") for name in ("mean", "p99", "p99_9")),
         percent(row.cpu_busy, 0),
     )
 
@@ -137,8 +136,6 @@ def _after(row: Row, width: int) -> str:
     text = row.limit_words
     if row.missing_hosts:
         text += f" ({len(row.point['hosts_measured'])}/{len(row.point['hosts_expected'])} hosts)"
-    if row.latency_words:
-        text += f", {row.latency_words}"
     if not row.counted:
         return text if len(text) <= width else "not counted, see gates"
     if not row.marks:
