@@ -91,7 +91,7 @@ class Rounds:
     def __init__(self, tmp_path, monkeypatch, alone=False):
         self.work_dir = tmp_path
         (tmp_path / "points").mkdir()
-        base = {"ramp_s": 0, "runtime_s": 1, "engine": "auto", "io_depth": 1, "writes": False, "job": "", "hash": "h"}
+        base = {"ramp_s": 0, "runtime_s": 5, "engine": "auto", "io_depth": 1, "writes": False, "job": "", "hash": "h"}
         points = [{**base, "id": name, "volumes": []} for name in ("a", "b", "c")]
         self.agent = agent.Agent(
             str(tmp_path),
@@ -100,11 +100,13 @@ class Rounds:
         self.agent._engines["auto", 1] = ("io_uring", None)
         self.takes_s = dict.fromkeys("abc", 0.1)
         self.begun = []
+        self.meanwhile = {}
         monkeypatch.setattr(agent.fio_run, "measure", self._measure)
 
     def _measure(self, _host, point, stop):
         begun_s = time.time()
         self.begun.append((point["id"], time.monotonic()))
+        self.meanwhile.pop(point["id"], lambda: None)()
         while not stop() and time.time() < begun_s + self.takes_s[point["id"]]:
             time.sleep(0.005)
         return {
@@ -146,11 +148,11 @@ def test_points_begin_at_their_offsets_from_t0_and_the_round_ends(tmp_path, monk
 
 def test_a_point_whose_time_has_passed_is_left_out_and_the_next_one_is_in_step(tmp_path, monkeypatch):
     rounds = Rounds(tmp_path, monkeypatch)
-    rounds.takes_s["a"] = 0.9
-    t0 = rounds.tell(0.1, points=(("a", 0.0), ("b", 0.2), ("c", 1.2)))
+    rounds.takes_s["a"] = 1.6
+    t0 = rounds.tell(0.1, points=(("a", 0.0), ("b", 0.2), ("c", 3.0)))
     rounds.run()
     assert [name for name, _begun in rounds.begun] == ["a", "c"]
-    assert rounds.begun[1][1] >= t0 + 1.2
+    assert rounds.begun[1][1] >= t0 + 3.0
     left_out = rounds.sample("b")
     assert left_out["status"] == "failed"
     assert "it was not started: the host was busy until " in left_out["faults"][0]
@@ -158,19 +160,24 @@ def test_a_point_whose_time_has_passed_is_left_out_and_the_next_one_is_in_step(t
 
 def test_a_host_that_measures_alone_leaves_nothing_out(tmp_path, monkeypatch):
     rounds = Rounds(tmp_path, monkeypatch, alone=True)
-    rounds.takes_s["a"] = 0.9
+    rounds.takes_s["a"] = 1.6
     rounds.tell(0.1)
     rounds.run()
     assert [name for name, _begun in rounds.begun] == ["a", "b", "c"]
-    assert rounds.sample("b")["late_s"] < 0.5
+    assert rounds.sample("b")["late_s"] < 1.0
 
 
 def test_moving_t0_while_a_point_runs_begins_the_round_again(tmp_path, monkeypatch):
     rounds = Rounds(tmp_path, monkeypatch)
-    rounds.takes_s["a"] = 0.5
-    rounds.tell(0.0, points=(("a", 0.0), ("b", 0.6)))
+    rounds.takes_s["a"] = 5.0
     moved = []
-    threading.Timer(0.25, lambda: moved.append(rounds.tell(0.3, attempt=2, points=(("a", 0.0), ("b", 0.6))))).start()
+
+    def move():
+        rounds.takes_s["a"] = 0.1
+        moved.append(rounds.tell(0.3, attempt=2, points=(("a", 0.0), ("b", 0.6))))
+
+    rounds.tell(0.0, points=(("a", 0.0), ("b", 0.6)))
+    rounds.meanwhile["a"] = move
     events = rounds.run()
     assert [name for name, _begun in rounds.begun] == ["a", "a", "b"]
     assert rounds.begun[1][1] >= moved[0]
@@ -179,10 +186,15 @@ def test_moving_t0_while_a_point_runs_begins_the_round_again(tmp_path, monkeypat
 
 def test_a_second_round_is_measured_and_its_samples_take_the_place_of_the_first(tmp_path, monkeypatch):
     rounds = Rounds(tmp_path, monkeypatch)
-    rounds.agent.plan["linger_s"] = 2.0
     rounds.tell(0.0)
-    threading.Timer(0.8, lambda: rounds.tell(0.1, number=2, points=(("b", 0.0),))).start()
-    threading.Timer(1.3, lambda: (tmp_path / "claimed").write_text("")).start()
+    rounds.meanwhile["c"] = lambda: threading.Timer(0.5, rounds.tell, (0.1, 2, 1, (("b", 0.0),))).start()
+    rounds.agent.plan["linger_s"] = 30.0
+    claim = tmp_path / "claimed"
+
+    def claim_after_the_second_time():
+        rounds.meanwhile["b"] = lambda: threading.Timer(0.5, claim.write_text, ("",)).start()
+
+    rounds.meanwhile["b"] = claim_after_the_second_time
     events = rounds.run()
     assert [event.get("round") for event in events if event["event"] == "ended"] == [1, 2]
     assert [name for name, _begun in rounds.begun] == ["a", "b", "c", "b"]
