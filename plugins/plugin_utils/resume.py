@@ -218,6 +218,10 @@ def copy_points(previous: RunDirectory, run: RunDirectory, kept: Mapping[str, st
                 taken = {**sample, "point": point_id, "clock": clock_of(sample, facts[host])}
                 taken.pop("host")
                 run.add_sample(host, pack_sample(taken), _raw(previous, host, earlier_id))
+    repeats = previous.read_repeats()
+    again = {point_id: repeats[earlier_id] for point_id, earlier_id in kept.items() if earlier_id in repeats}
+    if again:
+        run.write_repeats(again)
     if kept:
         run.write_notes([f"{len(kept)} of {len(run.plan['points'])} points were taken over from {previous.run_id}."])
 
