@@ -11,6 +11,7 @@ import json
 import pytest
 from ansible_collections.hostmax.storage.plugins.module_utils.fio_output import pack_sample
 from ansible_collections.hostmax.storage.plugins.plugin_utils import host_plan, resume
+from ansible_collections.hostmax.storage.plugins.plugin_utils.clocks import clock_of_host
 from ansible_collections.hostmax.storage.plugins.plugin_utils.plan import make_plan
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_plan import describe_plan
 from ansible_collections.hostmax.storage.plugins.plugin_utils.resume import ResumeError
@@ -122,7 +123,7 @@ def test_hosts_that_began_together_by_their_own_clocks_have_measured_together(ol
     first = old.plan["points"][0]
     keep(old, "b", first, start_s=103.0)
     assert kept_ids(old) == [first["id"]]
-    assert resume.clock_of(measured(first), facts) == {"offset_s": 5.0, "uncertainty_s": 0.002}
+    assert resume.clock_of(measured(first), clock_of_host(facts)) == {"offset_s": 5.0, "uncertainty_s": 0.002}
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(path.read_bytes()[:-9])])
@@ -202,12 +203,23 @@ def test_a_resumed_run_can_be_resumed_before_and_after_it_reached_a_host(old):
     assert third.read_samples()[0][third.plan["points"][0]["id"]]["a"]["clock"]["offset_s"] == 2.0
 
 
-def test_a_clock_that_moved_is_taken_at_the_time_of_the_sample():
+def test_a_clock_that_moved_is_taken_at_the_time_of_the_sample(old):
     before = {"offset_s": 2.0, "uncertainty_s": 0.001, "at_s": 0.0}
     after = {"offset_s": 4.0, "uncertainty_s": 0.003, "at_s": 196.0}
-    taken = {"window": {"start_s": 100.0}, "clock_shift_s": 0.0}
-    found = resume.clock_of(taken, {"clock": {"before": before, "after": after}})
-    assert found == {"offset_s": pytest.approx(3.0), "uncertainty_s": 0.003}
+    clock = clock_of_host({"clock": {"before": before, "after": after}})
+    taken = resume.clock_of(measured(old.plan["points"][0], start_s=101.0), clock)
+    assert taken == {"offset_s": pytest.approx(3.0, abs=0.02), "uncertainty_s": 0.003}
+
+
+def test_a_clock_that_was_set_during_the_run_has_not_drifted(old):
+    after = {"offset_s": 62.0, "uncertainty_s": 0.001, "at_s": 200.0}
+    for point in old.plan["points"][:2]:
+        keep(old, "a", point, start_s=160.0, clock_shift_s=60.0)
+    old.write_facts("a", {**FACTS, "clock": {**CLOCK, "after": after}, "volumes": []})
+    run = take_over(old, "host_max-new")
+    assert len(run.read_samples()[0]) == 2
+    for by_host in run.read_samples()[0].values():
+        assert by_host["a"]["clock"]["offset_s"] == pytest.approx(2.0)
 
 
 # -- hosts that are not what they were ------------------------------------------------------------------------------
