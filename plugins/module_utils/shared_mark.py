@@ -27,6 +27,7 @@ from ansible_collections.hostmax.storage.plugins.module_utils.journal import (
     Entry,
     Handler,
     Journal,
+    JournalError,
     Outcome,
 )
 
@@ -75,8 +76,11 @@ class Marks:
 
         Blocks that carry our marks get their own bytes back, also before the error is raised.
         """
-        with self._book.held():
-            faults = [fault for fault in map(self._remove, self._marks) if fault]
+        try:
+            with self._book.held():
+                faults = [fault for fault in map(self._remove, self._marks) if fault]
+        except JournalError as error:
+            raise SharedMarkError(str(error)) from error
         self._marks = []
         if faults:
             raise SharedMarkError(" ".join(faults))
@@ -111,9 +115,11 @@ def write(book: Journal, verdicts: Sequence[dict[str, Any]], plan: dict[str, Any
             for verdict in verdicts:
                 if verdict["name"] in written and verdict["size_bytes"] >= _block_bytes(verdict):
                     _mark(marks, book, verdict, (run_id, host, token), base_dir)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(SharedMarkError):
             marks.check_and_remove()
+        if isinstance(error, JournalError):
+            raise SharedMarkError(str(error)) from error
         raise
     return marks
 

@@ -13,7 +13,8 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.hostmax.storage.plugins.module_utils.fio_output import pack_sample
+from ansible_collections.hostmax.storage.plugins.module_utils.fio_output import unpack_sample
+from ansible_collections.hostmax.storage.plugins.plugin_utils.clocks import Clock, clock_of_host
 from ansible_collections.hostmax.storage.plugins.plugin_utils.gates import MIN_OVERLAP
 from ansible_collections.hostmax.storage.plugins.plugin_utils.plan import point_length_s
 from ansible_collections.hostmax.storage.plugins.plugin_utils.run_directory import (
@@ -123,13 +124,21 @@ def keep_points(plan: Json, previous: RunDirectory, changed: list[str]) -> dict[
 
 def _measured(run: RunDirectory) -> dict[str, Json]:
     """The points of a run that need not be measured again, by their content hash."""
-    samples, _faults = run.read_samples()
-    facts = {host: run.read_facts(host) or {} for host in run.plan["hosts"]}
+    index, clocks = run.sample_index(), _clocks(run)
     found: dict[str, Json] = {}
     for point in run.plan["points"]:
-        if _is_whole(run, point, samples.get(point["id"], {}), facts):
+        samples = index.of(point["id"])
+        mine = {host: samples[host] for host in point["jobs"] if host in samples}
+        if mine and len(mine) == len(point["jobs"]) and _is_whole(run, point, mine, clocks):
             found.setdefault(point["hash"], point)
     return found
+
+
+def _clocks(run: RunDirectory) -> dict[str, Clock]:
+    """How every host's clock went in a run, as its results have it."""
+    last = run.sample_index().last()
+    shifts = {host: last[host].get("clock_shift_s") or 0.0 if host in last else 0.0 for host in run.plan["hosts"]}
+    return {host: clock_of_host(run.read_facts(host) or {}, shift_s) for host, shift_s in shifts.items()}
 
 
 def _set_times(plan: Json) -> None:
@@ -141,19 +150,25 @@ def _set_times(plan: Json) -> None:
     plan["planned_s"] = round(len(waiting) * length_s, 6)
 
 
-def _is_whole(run: RunDirectory, point: Json, samples: Mapping[str, Json], facts: Mapping[str, Json]) -> bool:
+def _is_whole(run: RunDirectory, point: Json, samples: Mapping[str, Json], clocks: Mapping[str, Clock]) -> bool:
     """Every host measured it, as planned, at the same time, and fio's own output is there."""
-    mine = {host: samples.get(host) for host in point["jobs"]}
     good = all(
-        sample is not None
-        and sample.get("hash") == point["hash"]
+        sample.get("hash") == point["hash"]
         and sample.get("status") == "measured"
         and not sample.get("faults")
         and sample.get("window")
+        and _unpacks(sample)
         and _raw_is_whole(run, host, point["id"])
-        for host, sample in mine.items()
+        for host, sample in samples.items()
     )
-    return bool(mine) and good and _overlap(samples, list(mine), facts) >= MIN_OVERLAP
+    return good and _overlap(samples, clocks) >= MIN_OVERLAP
+
+
+def _unpacks(sample: Json) -> bool:
+    try:
+        return bool(unpack_sample(sample)["volumes"])
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return False
 
 
 def _raw_is_whole(run: RunDirectory, host: str, point_id: str) -> bool:
@@ -168,40 +183,25 @@ def _raw(run: RunDirectory, host: str, point_id: str) -> bytes:
     return (run.host_path(host) / f"{safe_file_name(point_id)}.json.gz").read_bytes()
 
 
-def _overlap(samples: Mapping[str, Json], hosts: list[str], facts: Mapping[str, Json]) -> float:
+def _overlap(samples: Mapping[str, Json], clocks: Mapping[str, Clock]) -> float:
     """The share of the longest host window in which all hosts were measuring."""
     windows = []
-    for host in hosts:
-        sample = samples[host]
-        shift_s = sample.get("clock_shift_s") or 0.0
-        offset_s = shift_s + clock_of(sample, facts[host])["offset_s"]
+    for host, sample in samples.items():
+        offset_s = (sample.get("clock_shift_s") or 0.0) + clock_of(sample, clocks[host])["offset_s"]
         windows.append((sample["window"]["start_s"] - offset_s, sample["window"]["end_s"] - offset_s))
     longest_s = max(end_s - start_s for start_s, end_s in windows)
     together_s = min(end_s for _start_s, end_s in windows) - max(start_s for start_s, _end_s in windows)
     return max(0.0, together_s) / longest_s if longest_s > 0 else 0.0
 
 
-def clock_of(sample: Mapping[str, Any], facts: Mapping[str, Any]) -> Json:
-    """{"offset_s", "uncertainty_s"} of a host's clock when the sample began, from the facts of its run.
-
-    Between two measurements of the clock the offset is taken to move evenly.
-    """
+def clock_of(sample: Mapping[str, Any], clock: Clock) -> Json:
+    """{"offset_s", "uncertainty_s"} of a host's clock when the sample began; its own where it was taken over before."""
     if sample.get("clock"):
         return dict(sample["clock"])
-    clock = facts.get("clock") or {}
-    before, after = clock.get("before"), clock.get("after")
-    if not before:
-        return {
-            "offset_s": facts.get("clock_offset_s") or 0.0,
-            "uncertainty_s": facts.get("clock_uncertainty_s") or 0.0,
-        }
-    if not after or after["at_s"] <= before["at_s"]:
-        return {key: before[key] for key in ("offset_s", "uncertainty_s")}
-    began_s = sample["window"]["start_s"] - (sample.get("clock_shift_s") or 0.0) - before["offset_s"]
-    share = min(1.0, max(0.0, (began_s - before["at_s"]) / (after["at_s"] - before["at_s"])))
+    start_s, shift_s = sample["window"]["start_s"], sample.get("clock_shift_s") or 0.0
     return {
-        "offset_s": before["offset_s"] + share * (after["offset_s"] - before["offset_s"]),
-        "uncertainty_s": max(before["uncertainty_s"], after["uncertainty_s"]),
+        "offset_s": start_s - shift_s - clock.to_controller(start_s, shift_s),
+        "uncertainty_s": clock.uncertainty_s,
     }
 
 
@@ -210,14 +210,17 @@ def clock_of(sample: Mapping[str, Any], facts: Mapping[str, Any]) -> Json:
 
 def copy_points(previous: RunDirectory, run: RunDirectory, kept: Mapping[str, str]) -> None:
     """Put the samples and fio's output of kept points into the new run directory, under their new ids."""
-    samples, _faults = previous.read_samples()
-    facts = {host: previous.read_facts(host) or {} for host in run.plan["hosts"]}
+    index, clocks = previous.sample_index(), _clocks(previous)
     for point_id, earlier_id in kept.items():
-        for host, sample in samples[earlier_id].items():
-            if host in facts:
-                taken = {**sample, "point": point_id, "clock": clock_of(sample, facts[host])}
-                taken.pop("host")
-                run.add_sample(host, pack_sample(taken), _raw(previous, host, earlier_id))
+        for host, sample in index.of(earlier_id).items():
+            if host in clocks:
+                taken = {**sample, "point": point_id, "clock": clock_of(sample, clocks[host])}
+                taken.pop("host", None)
+                run.add_sample(host, taken, _raw(previous, host, earlier_id))
+    repeats = previous.read_repeats()
+    again = {point_id: repeats[earlier_id] for point_id, earlier_id in kept.items() if earlier_id in repeats}
+    if again:
+        run.write_repeats(again)
     if kept:
         run.write_notes([f"{len(kept)} of {len(run.plan['points'])} points were taken over from {previous.run_id}."])
 

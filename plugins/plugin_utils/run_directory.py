@@ -205,8 +205,8 @@ class RunDirectory:
         return self._read(host, "start.json")
 
     def write_repeats(self, repeats: Json) -> None:
-        """Keep which points are measured again: {point: {host: seconds it was late}} of the first time."""
-        write_json_atomic(self.path / "repeats.json", repeats)
+        """Keep which points are measured again, too: {point: {host: seconds it was late}} of the first time."""
+        write_json_atomic(self.path / "repeats.json", {**self.read_repeats(), **repeats})
 
     def read_repeats(self) -> Json:
         """Which points were measured again, and which hosts had been late by how many seconds."""
@@ -241,8 +241,8 @@ class RunDirectory:
 
     def rewrite_plan(self, plan: Json) -> None:
         """Another plan for a run that has not begun: what was taken over for the first one is gone."""
-        (self.path / "samples.jsonl").unlink(missing_ok=True)
-        (self.path / "notes.json").unlink(missing_ok=True)
+        for name in ("samples.jsonl", "notes.json", "repeats.json"):
+            (self.path / name).unlink(missing_ok=True)
         for raw in (self.path / "hosts").glob("*/*.json.gz"):
             raw.unlink()
         write_json_atomic(self.path / "plan.json", plan)

@@ -259,7 +259,7 @@ def test_no_free_loop_device_is_one_sentence_and_what_was_made_is_put_back(tmp_p
     with pytest.raises(host_state.HostError, match=r"thin03.img: losetup: cannot find an unused loop device; free"):
         thin_volumes.create(RUN, 4, TB, CAP, book, run=runs_out)
     assert ours(tmp_path) == []
-    assert sorted(os.listdir(os.path.dirname(book.path))) == ["journal.jsonl"]
+    assert sorted(os.listdir(os.path.dirname(book.path))) == [".machine", "journal.jsonl"]
 
 
 def test_a_host_that_cannot_cap_gets_volumes_without_a_cap_and_a_warning(book, monkeypatch):

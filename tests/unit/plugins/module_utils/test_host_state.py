@@ -166,3 +166,23 @@ def test_a_process_whose_number_was_given_away_is_not_signalled(start, monkeypat
     monkeypatch.setattr(host_state, "_KILL_WAIT_S", 0)
     assert host_state.end_processes("run1", grace_s=0) == [gone]
     assert innocent.poll() is None
+
+
+# -- a state directory that hosts share -------------------------------------------------------------------------------
+
+
+def test_the_work_directory_of_another_host_is_refused(monkeypatch):
+    host_state.make_work_dir("run1")
+    host_state.make_work_dir("run1")
+    monkeypatch.setattr(host_state, "boot_id", lambda: "another")
+    with pytest.raises(HostError, match=r"run1 was made by another host, .* HOSTMAX_STATE in its environment"):
+        host_state.make_work_dir("run1")
+    host_state.remove_work_dir("run1")
+    assert host_state.list_runs() == []
+
+
+def test_a_work_directory_names_its_machine_and_holds_nothing_else(state):
+    path = host_state.make_work_dir("run1")
+    assert os.listdir(path) == [".machine"]
+    with open(os.path.join(path, ".machine")) as handle:
+        assert handle.read().split()[0] == host_state.boot_id()

@@ -340,3 +340,13 @@ def test_the_document_for_the_run_directory_holds_the_header_and_every_entry(pat
 
 def test_the_document_of_a_journal_that_was_never_begun_is_empty(path):
     assert Journal(path).as_document()["entries"] == []
+
+
+def test_another_host_or_boot_adds_no_change_to_a_journal_but_may_put_back(path, monkeypatch):
+    world = World("/a")
+    Journal(path).record("thing", key="/a")
+    monkeypatch.setattr(host_state, "boot_id", lambda: "another")
+    with pytest.raises(JournalError, match="begun by another host, or before a restart"):
+        Journal(path).record("thing", key="/b")
+    assert Journal(path).restore(world.handlers)["restored"] == ["thing /a"]
+    assert [entry.key for entry in Journal(path).entries()] == ["/a"]

@@ -207,3 +207,10 @@ def test_a_plan_for_nobody_is_refused():
 def test_a_run_can_have_more_than_ninety_nine_points():
     made = plan({"db1": {"hostmax_volumes": disks(100)}}, hostmax_volume_counts=list(range(1, 101)))
     assert (made["points"][0]["id"], made["points"][99]["id"]) == ("p001-4k-randread-v01", "p100-4k-randread-v100")
+
+
+def test_what_hosts_do_not_share_stands_with_each_of_them():
+    made = plan({"a": {"hostmax_volumes": disks(1)}, "b": {"hostmax_volumes": disks(2)}})
+    assert "hostmax_volumes" not in made["settings"]
+    assert [len(made["hosts"][host]["settings"]["hostmax_volumes"]) for host in ("a", "b")] == [1, 2]
+    assert "hostmax_resume" not in {**made["settings"], **made["hosts"]["a"]["settings"]}

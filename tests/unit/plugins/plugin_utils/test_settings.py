@@ -323,3 +323,45 @@ def test_a_variable_that_cannot_be_worked_out_is_named():
     with pytest.raises(SettingsError) as caught:
         host_settings(Broken(inventory_hostname="db1", hostmax_seed="{{ nothing }}"))
     assert str(caught.value) == "host db1: hostmax_seed cannot be worked out: 'nothing' is undefined."
+
+
+# -- what a resumed run takes over ------------------------------------------------------------------------------------
+
+EARLIER = {
+    "hostmax_runtime_s": 20,
+    "hostmax_ramp_s": 2,
+    "hostmax_volumes": ONE,
+    "hostmax_thin_count": 20,
+    "hostmax_thin_cap": None,
+    "hostmax_settle_s": 0.5,
+}
+
+
+def resumed(**variables):
+    return host_settings({"inventory_hostname": "db1", **variables}, EARLIER)
+
+
+def test_settings_that_are_not_given_are_those_of_the_earlier_run():
+    found = resumed()
+    assert (found.runtime_s, found.ramp_s, found.settle_s) == (20, 2, 0.5)
+    assert ([volume["path"] for volume in found.volumes], found.thin) == ([ONE[0]["path"]], None)
+
+
+def test_a_setting_that_is_given_comes_before_that_of_the_earlier_run():
+    assert (resumed(hostmax_settle_s=1).settle_s, resumed(hostmax_settle_s=None).settle_s) == (1, 0.5)
+    other = [{"path": "/dev/sdz"}]
+    assert [volume["path"] for volume in resumed(hostmax_volumes=other).volumes] == ["/dev/sdz"]
+
+
+def test_a_ramp_that_followed_from_the_runtime_follows_from_the_new_one():
+    assert (resumed(hostmax_runtime_s=2).ramp_s, resumed(hostmax_runtime_s=2, hostmax_ramp_s=1).ramp_s) == (0, 1)
+
+
+def test_thin_volumes_that_are_asked_for_come_before_the_named_volumes_of_the_earlier_run():
+    found = resumed(hostmax_thin_count=2)
+    assert (found.thin["count"], found.thin["cap"]) == (2, None)
+
+
+def test_the_default_number_of_thin_volumes_of_an_earlier_run_asks_for_none():
+    with pytest.raises(SettingsError, match="names no volume"):
+        resumed(hostmax_volumes=[])
