@@ -65,7 +65,6 @@ from ansible_collections.hostmax.storage.plugins.plugin_utils.live_line import L
 from ansible_collections.hostmax.storage.plugins.plugin_utils.run_directory import open_run
 
 PLAN = "hostmax.storage.plan"
-MEASURE = "hostmax.storage.measure"
 REPORT = "hostmax.storage.report"
 TICK_S = 1.0
 SHORTEST_INTERVAL_S = 1.0
@@ -160,7 +159,6 @@ class Follower:
         self._encoding = getattr(sys.stdout, "encoding", None) or "ascii"
         self._terminal = TerminalLine(display, sys.stdout.fileno(), self._encoding) if terminal else None
         self._stopped = threading.Event()
-        self.t0: float | None = None
         self._thread = threading.Thread(target=self._follow, name="hostmax-live", daemon=True)
         self._thread.start()
 
@@ -177,8 +175,7 @@ class Follower:
             run = open_run(self._directory)
             board, live, offset = Board(run), LiveLine(run.plan), 0
             while not self._stopped.wait(TICK_S):
-                if self.t0 is not None:
-                    live.start(self.t0)
+                live.start(run.read_round())
                 events, offset = board.read(offset)
                 live.take(events)
                 self._show(live)
@@ -214,7 +211,7 @@ def is_terminal() -> bool:
 
 
 class CallbackModule(CallbackBase):  # type: ignore[misc]
-    """Learns the run directory from the plan, T0 from measuring, and ends when the report is made."""
+    """Learns the run directory from the plan, and ends when the report is made."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "notification"
@@ -229,12 +226,9 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
 
     @never_fails
     def v2_runner_on_ok(self, result: Any) -> None:
-        """The plan's directory begins the line; T0 gives it a time."""
-        action = _action(result.task)
-        if action == PLAN and result.result.get("directory"):
+        """The plan's directory begins the line."""
+        if _action(result.task) == PLAN and result.result.get("directory"):
             self._begin(str(result.result["directory"]))
-        elif action == MEASURE and self._follower and result.result.get("t0") is not None:
-            self._follower.t0 = float(result.result["t0"])
 
     @never_fails
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:

@@ -25,16 +25,14 @@ class LiveLine:
     """What is known of a run while it goes on. `take` events as they come, ask for the `line` at any time."""
 
     def __init__(self, plan: Mapping[str, Any]) -> None:
-        points = [point for point in plan["points"] if not point.get("kept")]
-        # when each point ends, in seconds from T0
-        self._ends_s = {point["id"]: point["offset_s"] + point["ramp_s"] + point["runtime_s"] for point in points}
-        self._length_s = max(self._ends_s.values(), default=0.0)
+        # how long each point runs, in seconds
+        self._runs_s = {p["id"]: p["ramp_s"] + p["runtime_s"] for p in plan["points"] if not p.get("kept")}
         self._hosts = len(plan["hosts"])
         self._ready: set[str] = set()
         self._failed: set[str] = set()
         self._complete: set[str] = set()
         self._last: Json | None = None
-        self._t0: float | None = None
+        self._told: Json | None = None
         self._began = False
 
     @property
@@ -45,12 +43,12 @@ class LiveLine:
     @property
     def began(self) -> bool:
         """Whether the hosts have a common start, so that there is a time to tell."""
-        return self._t0 is not None
+        return self._told is not None
 
-    def start(self, t0: float) -> None:
-        """T0 on this clock (epoch seconds), as agreed; it may be made later until the first point is complete."""
-        if not self._complete:
-            self._t0, self._began = t0, True
+    def start(self, told: Mapping[str, Any] | None) -> None:
+        """The round as the hosts are told it: {round, t0 (epoch seconds on this clock), points [{id, offset_s}]}."""
+        if told is not None:
+            self._told, self._began = dict(told), True
 
     def take(self, events: Iterable[Mapping[str, Any]]) -> None:
         """Events of the board, in order."""
@@ -61,11 +59,9 @@ class LiveLine:
                 self._ready.add(host)
             elif name in ("lost", "failed"):
                 self._failed.add(host)
-            elif name == "complete" and event.get("id") in self._ends_s:
+            elif name == "complete" and event.get("id") in self._runs_s:
                 self._last = dict(event)
                 self._complete.add(event["id"])
-                if self._t0 is None:
-                    self._t0 = event["time_s"] - self._ends_s[event["id"]]
 
     def line(self, now: datetime.datetime, width: int | None = None, utf8: bool = True) -> str | None:
         """The line at a local time, in at most `width` columns; None before the first host has said anything."""
@@ -79,25 +75,31 @@ class LiveLine:
         return (text[: max(0, width - len(end))] + end)[: max(0, width)]
 
     def _where(self, now: datetime.datetime) -> list[str]:
-        points = f"[{len(self._complete)}/{len(self._ends_s)}]"
-        if self._t0 is None:
+        points = f"[{len(self._complete)}/{len(self._runs_s)}]"
+        if self._told is None:
             return [f"{points} getting ready"]
-        since_s = now.timestamp() - self._t0
+        since_s, length_s = now.timestamp() - self._told["t0"], self._length_s(self._told)
+        if self._told["round"] > 1:
+            again = len(self._told["points"])
+            points += f" repeating {again} {'point' if again == 1 else 'points'} that a host was late for"
+        elif len(self._complete) == len(self._runs_s):
+            return [f"{points} 100 %"]
         if since_s < 0:
             return [f"{points} starts in {format_duration(round(-since_s))}"]
-        if len(self._complete) == len(self._ends_s):
-            again = self._last is not None and self._last.get("round", 1) > 1
-            return [f"{points} 100 %", *(["repeating points in which a host was late"] if again else [])]
-        left_s = max(0.0, self._length_s - since_s)
-        share = min(99, int(100 * since_s / self._length_s)) if self._length_s > 0 else 0
+        left_s = max(0.0, length_s - since_s)
+        share = min(99, int(100 * since_s / length_s)) if length_s > 0 else 0
         end = now + datetime.timedelta(seconds=left_s)
         return [f"{points} {share} %", f"left {format_duration(round(left_s))} ({end:%H:%M:%S})"]
+
+    def _length_s(self, told: Mapping[str, Any]) -> float:
+        """From T0 to the end of the round's last point."""
+        return max((each["offset_s"] + self._runs_s.get(each["id"], 0.0) for each in told["points"]), default=0.0)
 
     def _of_hosts(self) -> list[str]:
         failed = [f"{len(self._failed):,} failed"] if self._failed else []
         if self._hosts == 1:
             return failed
-        if self._t0 is None:
+        if self._told is None:
             return [", ".join([f"{len(self._ready - self._failed):,} of {self._hosts:,} hosts ready", *failed])]
         well = self._hosts - len(self._failed)
         return [", ".join([f"{well:,} {'host' if well == 1 else 'hosts'} running", *failed])]
@@ -113,9 +115,9 @@ class LiveLine:
         return [f"last {format_count(last['iops'])} IOPS {format_rate(last['bytes_per_s'])}{latency}{some}"]
 
     def _elapsed(self, now: datetime.datetime) -> list[str]:
-        if self._t0 is None or now.timestamp() < self._t0:
+        if self._told is None or now.timestamp() < self._told["t0"]:
             return []
-        return [f"elapsed {format_duration(round(now.timestamp() - self._t0))}"]
+        return [f"elapsed {format_duration(round(now.timestamp() - self._told['t0']))}"]
 
 
 class Pace:

@@ -143,7 +143,7 @@ def callback(monkeypatch):
 
     class Follower:
         def __init__(self, display, directory, interval_s, terminal):
-            self.directory, self.interval_s, self.t0, self.stopped = directory, interval_s, None, False
+            self.directory, self.interval_s, self.stopped = directory, interval_s, False
             started.append(self)
 
         def stop(self):
@@ -163,11 +163,8 @@ def test_the_line_follows_the_run_from_its_plan_to_its_report(callback):
     plugin.v2_runner_on_ok(ok("ansible.builtin.debug", directory="/elsewhere"))
     assert started == []
     plugin.v2_runner_on_ok(ok("hostmax.storage.plan", directory="/run"))
-    plugin.v2_runner_on_ok(ok("hostmax.storage.measure", t0=12.5))
     plugin.v2_playbook_on_task_start(task("hostmax.storage.measure"), False)
-    assert [(each.directory, each.interval_s, each.t0, each.stopped) for each in started] == [
-        ("/run", 30.0, 12.5, False)
-    ]
+    assert [(each.directory, each.interval_s, each.stopped) for each in started] == [("/run", 30.0, False)]
     plugin.v2_playbook_on_task_start(task("hostmax.storage.report"), False)
     assert started[0].stopped
 

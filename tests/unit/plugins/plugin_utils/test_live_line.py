@@ -35,10 +35,15 @@ def complete(number, **changes):
     return {"event": "complete", "id": f"p{number}", "time_s": time_s, **figures, **changes}
 
 
+def told(after_s=0.0, points=20, number=1):
+    each = [{"id": f"p{n}", "offset_s": 20.0 * n} for n in range(points)]
+    return {"round": number, "attempt": 1, "t0": at(after_s).timestamp(), "points": each}
+
+
 @pytest.fixture
 def live():
     line = LiveLine(plan())
-    line.start(T0.timestamp())
+    line.start(told())
     return line
 
 
@@ -76,35 +81,30 @@ def test_a_point_that_no_host_measured_has_no_figures(live):
 
 def test_a_single_host_is_not_counted():
     line = LiveLine(plan(hosts=1))
-    line.start(T0.timestamp())
+    line.start(told())
     assert line.line(at(60)) == "[0/20] 15 % · left 5 min 35 s (19:46:35) · elapsed 1 min"
 
 
-def test_a_start_that_is_made_later_counts_until_the_first_point_is_complete(live):
-    live.start(at(100).timestamp())
+def test_a_start_that_is_moved_moves_the_end(live):
+    live.start(told(after_s=100))
     assert "starts in 40 s" in live.line(at(60))
-    live.take([complete(0)])
-    live.start(T0.timestamp())
-    assert "starts in 40 s" in live.line(at(60))
-
-
-def test_without_an_agreed_start_the_first_complete_point_tells_the_time():
-    line = LiveLine(plan())
-    line.take([complete(1)])
-    assert "left 5 min 35 s (19:46:35)" in line.line(at(60))
+    assert live.line(at(160)).startswith("[0/20] 15 % · left 5 min 35 s (19:48:15)")
 
 
 def test_points_of_an_earlier_run_are_not_counted():
     line = LiveLine(plan(kept=3))
-    line.start(T0.timestamp())
+    line.start(told())
     assert line.line(at(60)).startswith("[0/20] 15 %")
 
 
-def test_a_point_is_counted_once_when_it_is_repeated_and_the_repetition_is_named(live):
+def test_points_that_are_repeated_are_counted_once_and_have_a_time_of_their_own(live):
     live.take([complete(number) for number in range(20)])
     assert live.line(at(400)).startswith("[20/20] 100 % · 4 hosts running")
-    live.take([complete(3, round=2)])
-    assert live.line(at(420)).startswith("[20/20] 100 % · repeating points in which a host was late")
+    live.start(told(after_s=410, points=2, number=2))
+    live.take([complete(0, round=2)])
+    assert live.line(at(427.5)).startswith(
+        "[20/20] repeating 2 points that a host was late for 50 % · left 18 s (19:47:25)"
+    )
 
 
 def test_a_run_that_takes_longer_than_planned_stays_below_a_hundred_percent(live):
@@ -121,7 +121,7 @@ def test_where_there_is_only_ascii_the_line_is_ascii(live):
 @given(width=st.integers(0, 200), after_s=st.floats(-1e4, 1e6), done=st.integers(0, 20), utf8=st.booleans())
 def test_the_line_fits_any_width_and_breaks_no_terminal(width, after_s, done, utf8):
     line = LiveLine(plan())
-    line.start(T0.timestamp())
+    line.start(told())
     line.take([complete(number) for number in range(done)])
     text = line.line(at(after_s), width, utf8)
     assert len(text) <= width
