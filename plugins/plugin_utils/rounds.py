@@ -21,8 +21,6 @@ LEAD_S, LEAD_PER_HOST_S = 0.15, 0.06
 REACH_MARGIN = 2.0
 # a host must know T0 this long before
 TOLD_MARGIN_S = 0.02
-# T0 is moved so often; a host that is still told too late is late
-MOST_ATTEMPTS = 3
 # fio's own start varies by less
 LEAST_LATE_S, LATE_SHARE = 0.5, 0.05
 
