@@ -205,7 +205,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _lead_s(self, attempt: int) -> float:
         live = self._live()
         reach_s = max((self._run.read_facts(host) or {}).get("reach_s", 0.0) for host in live)
-        return rounds.lead_s(len(live), int(self._task_vars.get("ansible_forks") or 5), reach_s, attempt)
+        writes = len(live) > 1 and any(point["writes"] for point in self._run.plan["points"])
+        marks = max(len(self._run.plan["hosts"][host]["volumes"]) for host in live) if writes else 0
+        return rounds.lead_s(len(live), int(self._task_vars.get("ansible_forks") or 5), reach_s, attempt, marks)
 
     # -- helpers ----------------------------------------------------------------------------------------------------
 

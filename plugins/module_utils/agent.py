@@ -140,12 +140,12 @@ class Agent:
         if writes:
             # claimed until the last point has ended: nobody can mount or use a volume between two points
             self._held = held.enter_context(guard.hold(verdicts, base_dir=self.work_dir))
-            if not self.plan["alone"]:
-                book = restore.open_journal(self.plan["run_id"])
-                self._marks = shared_mark.write(book, verdicts, self.plan, self.work_dir)
         os.makedirs(os.path.join(self.work_dir, "points"), mode=0o700, exist_ok=True)
-        # the controller keeps a copy beside the results
-        write_json(os.path.join(self.work_dir, "journal.json"), restore.open_journal(self.plan["run_id"]).as_document())
+        book = restore.open_journal(self.plan["run_id"])
+        # the controller keeps a copy beside the results; of what was done to the host, not of what stood on volumes
+        write_json(os.path.join(self.work_dir, "journal.json"), book.as_document())
+        if writes and not self.plan["alone"]:
+            self._marks = shared_mark.write(book, verdicts, self.plan, self.work_dir)
         devices = {v["name"]: (v["major"], v["minor"]) for v in verdicts if v["kind"] == "block"}
         self.say(
             "ready",
