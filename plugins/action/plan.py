@@ -100,7 +100,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             if previous:
                 resume.copy_points(previous, run, kept)
             directory = str(run.path)
-        Display().display("\n" + describe_plan(plan, directory, now) + "\n")
+        Display().display("\n" + describe_plan(plan, directory, now, _forks(task_vars)) + "\n")
         answer = {
             "changed": False,
             "run_id": run_id,
@@ -245,6 +245,12 @@ def _same(own: Mapping[str, Any], name: str, templar: Any, value: Any) -> bool:
         return bool(plain(own[name]) == plain(templar.template(value)))
     except Exception:  # a template that cannot be worked out is told with its host and name when it is read
         return False
+
+
+def _forks(task_vars: Mapping[str, Any]) -> int | None:
+    """How many hosts Ansible reaches at a time."""
+    forks = task_vars.get("ansible_forks")
+    return int(forks) if forks else None
 
 
 def _shortened(text: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.units import (
@@ -27,13 +27,26 @@ from ansible_collections.hostmax.storage.plugins.plugin_utils.expectations impor
 Json = dict[str, Any]
 
 WIDTH = 100
+# with spaces at which no line is broken
+IN_PLAN = "(all\u00a0in\u00a0plan.json)"
+# more are hardly quicker on a small controller
+MOST_FORKS = 50
 INDENT = 12
 MOST_HOSTS = 8
 MOST_VOLUMES = 10
+# of several hosts, so that the plan stays a screen
+MOST_VOLUME_LINES = 8
+MOST_SHAPES = 5
+MOST_WRITTEN_HOSTS = 6
 
 
-def describe_plan(plan: Mapping[str, Any], directory: str | None, now: datetime.datetime) -> str:
-    """The plan in at most 100 columns; `directory` is None in check mode, `now` is the local time."""
+def describe_plan(
+    plan: Mapping[str, Any], directory: str | None, now: datetime.datetime, forks: int | None = None
+) -> str:
+    """The plan in at most 100 columns; `directory` is None in check mode, `now` is the local time.
+
+    `forks` is how many hosts Ansible reaches at a time, where that is known.
+    """
     points, hosts = plan["points"], plan["hosts"]
     to_measure = [point for point in points if not point.get("kept")]
     finish = now + datetime.timedelta(seconds=plan["planned_s"])
@@ -44,14 +57,27 @@ def describe_plan(plan: Mapping[str, Any], directory: str | None, now: datetime.
     each = f"{plan['ramp_s']} s ramp, {plan['runtime_s']} s measured, {plan['settle_s']:g} s pause; seed {plan['seed']}"
     lines = [head]
     lines += _entry("resumes", _resumes(plan, len(to_measure)))
-    lines += _entry("volumes", _volumes(hosts))
-    lines += _entry("points", [*_points(points), f"each {each}"])
+    lines += _entry("hosts", _hosts_at_a_time(len(hosts), forks))
+    lines += _volumes(hosts)
+    lines += _entry("points", [*_points(points, len(hosts)), f"each {each}"])
     if plan["engine_note"]:
         lines += _entry("engine", [plan["engine_note"]])
     lines += _entry("expects", _expects(plan))
     lines += _entry("writes", _writes(plan))
     lines += _entry("results", [directory or "none: check mode stops here and changes nothing"])
-    return "\n".join(lines)
+    # check mode keeps no plan, but returns it
+    where = IN_PLAN.replace("\u00a0", " ") if directory else "(all with -v)"
+    return "\n".join(lines).replace(IN_PLAN, where)
+
+
+def _hosts_at_a_time(hosts: int, forks: int | None) -> list[str]:
+    """What fewer forks than hosts mean."""
+    if forks is None or forks >= hosts:
+        return []
+    text = f"{hosts:,} hosts are reached {forks:,} at a time (forks): getting ready takes longer, but all start"
+    text += " together, at a time that is set when every one is ready"
+    quicker = min(hosts, MOST_FORKS)
+    return [f"{text}; ANSIBLE_FORKS={quicker} is quicker" if forks < quicker else text]
 
 
 def _resumes(plan: Mapping[str, Any], to_measure: int) -> list[str]:
@@ -68,7 +94,7 @@ def _resumes(plan: Mapping[str, Any], to_measure: int) -> list[str]:
 
 
 def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _entry(label: str, texts: Sequence[str]) -> list[str]:
@@ -92,20 +118,43 @@ def _some(items: Sequence[str], most: int) -> list[str]:
     """The first few, and how many more there are."""
     if len(items) <= most:
         return list(items)
-    return [*items[: most - 1], f"and {len(items) - most + 1} more (all in plan.json)"]
+    return [*items[: most - 1], f"and {len(items) - most + 1:,} more {IN_PLAN}"]
 
 
 def _volumes(hosts: Mapping[str, Any]) -> list[str]:
-    """One line a host; hosts that are alike share a line."""
+    """One line a host with the paths of its volumes; of more hosts than fit, which have how many of what size."""
+    paths = _entry("volumes", _alike(hosts, _of_host, MOST_HOSTS))
+    if len(hosts) == 1 or len(paths) <= MOST_VOLUME_LINES:
+        return paths
+    number = sum(len(entry["volumes"]) for entry in hosts.values())
+    texts = [*_alike(hosts, _shape, MOST_SHAPES), f"{_counted(number, 'volume')} together"]
+    first, entry = next(iter(hosts.items()))
+    if not entry["thin"]:
+        texts[-1] += f" {IN_PLAN}; the first of {first} is {entry['volumes'][0]['path']}"
+    return _entry("volumes", texts)
+
+
+def _alike(hosts: Mapping[str, Any], describe: Callable[[Mapping[str, Any]], str], most: int) -> list[str]:
+    """Hosts that are described alike share a line."""
     alike: dict[str, list[str]] = {}
     for host, entry in hosts.items():
-        alike.setdefault(_of_host(entry), []).append(host)
-    return _some([f"{_hosts(names)}: {text}" for text, names in alike.items()], MOST_HOSTS)
+        alike.setdefault(describe(entry), []).append(host)
+    return _some([f"{_hosts(names)}: {text}" for text, names in alike.items()], most)
+
+
+def _shape(entry: Mapping[str, Any]) -> str:
+    if entry["thin"]:
+        return _of_host(entry)
+    volumes = entry["volumes"]
+    sizes = dict.fromkeys(volume["size_bytes"] for volume in volumes)
+    known = [f"{format_bytes(size)}" if size else "a size not given" for size in sizes]
+    return f"{_counted(len(volumes), 'volume')} of {' and '.join(known[:3])}{' and others' if len(known) > 3 else ''}"
 
 
 def _hosts(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more hosts"
+    if len(names) <= 3:
+        return ", ".join(names)
+    return f"{', '.join(names[:2])} and {len(names) - 2:,} more hosts"
 
 
 def _of_host(entry: Mapping[str, Any]) -> str:
@@ -123,7 +172,7 @@ def _of_host(entry: Mapping[str, Any]) -> str:
     return f"{_counted(len(volumes), 'volume')}: {', '.join(names)}"
 
 
-def _points(points: Sequence[Json]) -> list[str]:
+def _points(points: Sequence[Json], hosts: int) -> list[str]:
     """One line a workload: which points, what it does, over how many volumes."""
     groups: dict[str, list[tuple[int, Json]]] = {}
     for number, point in enumerate(points, 1):
@@ -134,8 +183,9 @@ def _points(points: Sequence[Json]) -> list[str]:
         workload = Workload.from_mapping(group[0][1]["workload"])
         counts = [point["volumes"] for _unused, point in group]
         over = f"{', '.join(map(str, counts))} {'volume' if counts == [1] else 'volumes'}"
+        over += " a host" if hosts > 1 else ""
         lines.append(f"{_span(group):>{width}}  {workload.name}: {workload.title}; {over}")
-    return lines
+    return _some(lines, MOST_HOSTS)
 
 
 def _span(group: Sequence[tuple[int, Json]]) -> str:
@@ -165,12 +215,21 @@ def _writes(plan: Mapping[str, Any]) -> list[str]:
     writing = [point for point in plan["points"] if point["writes"] and not point.get("kept")]
     if not writing:
         return ["nothing: every workload reads only, and fio runs with --readonly"]
-    paths = []
+    several = len(plan["hosts"]) > 1
+    paths, number = [], 0
     for host, entry in plan["hosts"].items():
         driven = {name for point in writing for name in point["targets"][host]}
+        volumes = [f"{v['name']} {v['path']}" for v in entry["volumes"] if v["name"] in driven]
+        number += len(volumes)
         if entry["thin"]:
             paths.append(f"{host}: {_counted(len(driven), 'thin volume')} made for this run")
+        elif several and volumes:
+            more = f" and {len(volumes) - 1:,} more" if len(volumes) > 1 else ""
+            paths.append(f"{host}: {volumes[0]}{more}")
         else:
-            paths += [f"{host}: {v['name']} {v['path']}" for v in entry["volumes"] if v["name"] in driven]
+            paths += [f"{host}: {volume}" for volume in volumes]
     names = ", ".join(dict.fromkeys(point["workload"]["name"] for point in writing))
-    return [f"DATA IS OVERWRITTEN by {names} on", *_some(paths, MOST_VOLUMES)]
+    if not several:
+        return [f"DATA IS OVERWRITTEN by {names} on", *_some(paths, MOST_VOLUMES)]
+    where = f"{_counted(number, 'volume')} of {_counted(len(paths), 'host')}"
+    return [f"DATA IS OVERWRITTEN by {names} on {where} {IN_PLAN}", *_some(paths, MOST_WRITTEN_HOSTS)]

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from .playbook import NEEDS_DEVICES, arguments, environment, left_behind, play
+from .playbook import NEEDS_DEVICES, arguments, environment, left_behind, play, run_id_of
 
 pytestmark = NEEDS_DEVICES
 
@@ -90,7 +90,7 @@ def test_on_a_terminal_the_line_is_rewritten_and_nothing_of_it_stays(tmp_path, p
     assert words_of_ansible(stays) == words_of_ansible(plain)
     assert "  [2/2]    2 volumes  4k-randread" in stays
     assert "Expected figures" in stays
-    assert left_behind(tmp_path / "state") == []
+    assert left_behind(tmp_path / "state", run_id_of(tmp_path / "results")) == []
 
 
 def test_in_a_log_there_are_plain_lines_and_no_control_characters(tmp_path, plain):
