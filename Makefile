@@ -21,7 +21,7 @@ check: lint unit
 lint: .venv/.ready-test
 	ruff check .
 	ruff format --check .
-	mypy plugins/module_utils plugins/plugin_utils plugins/action plugins/callback
+	mypy plugins/module_utils plugins/plugin_utils plugins/action plugins/callback src/hostmax
 	yamllint --strict .
 
 unit: .venv/.ready-test
