@@ -69,8 +69,10 @@ class PackedSamples(Mapping[str, Json]):
         self._path, self._places = path, places
 
     def __getitem__(self, host: str) -> Json:
+        # before the file, which a run that measured nothing does not have
+        place = self._places[host]
         with self._path.open("rb") as handle:
-            handle.seek(self._places[host])
+            handle.seek(place)
             sample: Json = json.loads(handle.readline())
         return sample
 

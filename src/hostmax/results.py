@@ -24,6 +24,7 @@ class RunFacts(TypedDict):
     playbook: str
     started_utc: str
     ended_utc: str | None
+    resumed_from: str | None
     status: Literal["complete", "partial", "invalid"]
     versions: Versions
     seed: int
@@ -60,6 +61,7 @@ class Host(TypedDict):
     fio_version: str | None
     clock_offset_s: float | None
     clock_uncertainty_s: float | None
+    clock_drift_s: float | None
     cap_by: Literal["cgroup v1", "cgroup v2"] | None
     volumes: list[Volume]
 
@@ -113,6 +115,16 @@ class Window(TypedDict):
     end_s: float | None
     overlap: float | None
     skew_s: float | None
+    uncertainty_s: float
+
+
+class Timing(TypedDict):
+    """A host's first and last I/O on the controller's clock, and how late it was after the first host and the plan."""
+
+    first_io_s: float
+    last_io_s: float
+    skew_s: float
+    late_s: float
 
 
 class SlowestVolume(TypedDict):
@@ -177,9 +189,11 @@ class Point(TypedDict):
     volumes: int
     hosts_expected: list[str]
     hosts_measured: list[str]
-    status: Literal["ok", "unsteady", "invalid", "missing"]
+    status: Literal["ok", "unsteady", "partial", "invalid", "missing"]
     counted: bool
     window: Window | None
+    timing: dict[str, Timing]
+    latency_scope: Literal["window", "whole run"]
     read: Direction | None
     write: Direction | None
     total: Direction | None

@@ -196,7 +196,7 @@ def test_cancel_from_another_thread_ends_the_run_and_leaves_nothing(bench):
     cancel = threading.Event()
     first = threading.Event()
     settings = {**SETTINGS, "hostmax_volume_counts": [1], "hostmax_runtime_s": 2}
-    settings["hostmax_workloads"] = ["4k-randread", {"name": "more", "rw": "randread", "io_depth": 1}]
+    settings["hostmax_workloads"] = ["4k-randread", "8k-randread"]
 
     def hear(event):
         if isinstance(event, hostmax.PointEnded):

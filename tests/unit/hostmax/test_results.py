@@ -85,7 +85,7 @@ def test_the_types_say_what_the_schema_says():
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda s: s["$defs"]["point"]["properties"].pop("limit"), "points[]: the keys differ in {'limit'}"),
+        (lambda s: s["$defs"]["point"]["properties"].pop("limit"), "points[]: the keys differ in"),
         (lambda s: s["$defs"]["host"]["properties"]["cpus"].update(type="integer"), "hosts[].cpus: "),
         (lambda s: s["properties"]["run"]["properties"]["status"]["enum"].append("late"), "run.status: "),
         (lambda s: s["$defs"]["series"]["properties"]["iops"]["items"].update(type="string"), "points[].series.iops[]"),

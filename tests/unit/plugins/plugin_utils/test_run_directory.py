@@ -173,6 +173,7 @@ def test_the_last_sample_of_a_point_counts_and_fio_s_output_is_kept(run):
 
 def test_a_run_that_measured_nothing_has_no_samples(run):
     assert run.read_samples() == ({}, [])
+    assert "a" not in run.sample_index().of("p1")
 
 
 def test_a_line_that_was_cut_off_is_told_and_the_others_are_kept(run):
