@@ -44,6 +44,14 @@ def test_everything_a_playbook_needs_is_in_the_wheel(installed):
     assert {name for name in wanted if not (installed / PLACE / name).is_file()} == set()
 
 
+def test_the_python_package_stands_beside_the_collection_and_not_in_it(installed):
+    source = {path.name for path in (ROOT / "src" / "hostmax").iterdir() if path.is_file()}
+    assert {path.name for path in (installed / "hostmax").iterdir()} == source
+    assert "py.typed" in source
+    assert not (installed / PLACE / "src").exists()
+    assert not (installed / PLACE / "hostmax").exists()
+
+
 def test_a_playbook_of_the_wheel_is_found_by_its_full_name_from_any_directory(installed, tmp_path):
     done = play("host_max", {"hostmax_thin_count": 2}, "--check", cwd=tmp_path, ANSIBLE_COLLECTIONS_PATH=str(installed))
     assert done.returncode == 0, done.stdout
