@@ -285,7 +285,8 @@ class Agent:
             round=sample["round"],
             status=sample["status"],
             faults=sample["faults"][:3],
-            late_s=sample["late_s"],
+            # where fio failed before its first I/O, nobody knows when that would have been
+            late_s=sample["late_s"] if sample["window"] or sample["started_s"] is None else None,
             **headline(sample),
         )
         if self.stopping():

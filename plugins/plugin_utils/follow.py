@@ -84,7 +84,8 @@ class Follower:
             if not self._bring_home(event, give_up_s):
                 return f"the sample of {event['id']} could not be read on the host"
             self.measured += 1
-            self.late[event["id"]] = event["late_s"]
+            if event["late_s"] is not None:
+                self.late[event["id"]] = event["late_s"]
             say(self._run, self._host, event, self.end_s - time.time())
         elif kind == "failed":
             return str(event["reason"])

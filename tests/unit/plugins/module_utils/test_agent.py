@@ -158,6 +158,19 @@ def test_a_point_whose_time_has_passed_is_left_out_and_the_next_one_is_in_step(t
     assert "it was not started: the host was busy until " in left_out["faults"][0]
 
 
+def test_nobody_says_when_a_fio_would_have_begun_that_failed_before_its_first_io(tmp_path, monkeypatch):
+    rounds = Rounds(tmp_path, monkeypatch)
+
+    def fail(_host, point, _stop):
+        return {**agent.fio_run.not_started(point, "fio was killed by signal 9"), "started_s": time.time()}
+
+    monkeypatch.setattr(agent.fio_run, "measure", fail)
+    rounds.takes_s["a"] = 0.0
+    rounds.tell(0.1, points=(("a", 0.0),))
+    said = next(event for event in rounds.run() if event["event"] == "point")
+    assert said["late_s"] is None
+
+
 def test_a_host_that_measures_alone_leaves_nothing_out(tmp_path, monkeypatch):
     rounds = Rounds(tmp_path, monkeypatch, alone=True)
     rounds.takes_s["a"] = 1.6

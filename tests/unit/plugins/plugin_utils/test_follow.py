@@ -104,6 +104,12 @@ def test_every_sample_comes_home_until_the_round_has_ended(made):
     assert [json.loads(line)["point"] for line in lines] == [first, second]
 
 
+def test_a_point_whose_fio_failed_before_its_first_io_is_not_late(made):
+    follower = made([point(made.names[0], late_s=None), ENDED])
+    assert follower.follow() is None
+    assert (follower.measured, follower.late) == (1, {})
+
+
 def test_points_of_an_earlier_round_are_not_taken_again(made):
     first = made.names[0]
     follower = made([point(first), ENDED, point(first, number=2), {"event": "ended", "round": 2}], number=2)
