@@ -69,15 +69,17 @@ def read_point(
     steps: dict[str, dict[str, list[int]]] = {}
     unlogged = []
     for name, volume in measured.items():
-        steps[name] = {}
+        end_ms = clock.ends_ms.get(name, clock.last_ms)
+        steps[name] = {way: [] for way in DIRECTIONS}
         for number, way in enumerate(DIRECTIONS):
-            ios = volume[way]["ios"] if volume.get(way) else 0
-            end_ms = clock.ends_ms.get(name, clock.last_ms)
+            if not volume.get(way):
+                continue
             processes = _spans(logs.get(name, []), number, log_interval_ms, clock.start_ms, end_ms)
-            if ios and not processes:
+            if not processes:
                 unlogged.append(f"{name} {way}")
+            ios = volume[way]["ios"]
             spans = _completed(processes, ios, clock.start_ms, end_ms)
-            steps[name][way] = _counts(spans, ios, clock.start_ms, interval_ms, count) if ios else []
+            steps[name][way] = _counts(spans, ios, clock.start_ms, interval_ms, count)
     return {
         "window": {
             "start_s": clock.start_ms / 1000,

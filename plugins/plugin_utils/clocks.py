@@ -81,6 +81,18 @@ def clock_of_host(facts: Mapping[str, Any], stepped_s: float = 0.0) -> Clock:
     return Clock(_reading(found["before"]), _reading(after) if after else None, stepped_s)
 
 
+def clocks_of_run(facts: Mapping[str, Json], last: Mapping[str, Json]) -> dict[str, Clock]:
+    """Every host's clock, from its facts; whether it was set during the run its last sample knows.
+
+    One that was taken over from an earlier run (it has a `clock`) knows nothing of this one.
+    """
+    clocks = {}
+    for host, found in facts.items():
+        sample = last[host] if host in last else {}
+        clocks[host] = clock_of_host(found, 0.0 if sample.get("clock") else sample.get("clock_shift_s") or 0.0)
+    return clocks
+
+
 def clock_of_sample(kept: Mapping[str, Any]) -> Clock:
     """From the `clock` of a sample that was taken over from an earlier run."""
     return Clock(Reading(kept["offset_s"], kept["uncertainty_s"], 0.0))

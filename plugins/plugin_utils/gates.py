@@ -75,7 +75,7 @@ def hosts(context: Context) -> Gate:
     """Every host of the plan measured this point; a smaller total is never shown as if it were whole."""
     expected, measured = context.merged["hosts_expected"], set(context.merged["hosts_measured"])
     missing = [host for host in expected if host not in measured]
-    text = f"not measured by {_names(missing)}" if missing else f"measured by all {len(expected):,} host(s)"
+    text = f"not measured by {names(missing)}" if missing else f"measured by all {len(expected):,} host(s)"
     return Gate("hosts", not missing, float(len(measured)), float(len(expected)), text)
 
 
@@ -104,7 +104,7 @@ def overlap(context: Context) -> Gate:
     averaged = averaged_hosts(context.heads)
     passed = share >= MIN_OVERLAP
     if averaged:
-        text += f"; no I/Os over time from {_names(averaged)}, whose figures are averages of all its time"
+        text += f"; no I/Os over time from {names(averaged)}, whose figures are averages of all its time"
         # an average of another time than the others' is no part of a total
         passed = passed and (share >= WHOLE_OVERLAP or len(context.merged_heads) == 1)
     return Gate("overlap", passed, share, MIN_OVERLAP, text)
@@ -131,7 +131,8 @@ def _ms(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{1e3 * seconds:.1f} ms"
 
 
-def _names(hosts: Sequence[str]) -> str:
+def names(hosts: Sequence[str]) -> str:
+    """A few names of hosts, or some and how many more."""
     if len(hosts) <= MOST_NAMES:
         return ", ".join(hosts)
     return f"{', '.join(hosts[: MOST_NAMES - 1])} and {len(hosts) - MOST_NAMES + 1:,} more"

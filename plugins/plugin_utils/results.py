@@ -17,7 +17,7 @@ import yaml
 from ansible.release import __version__ as ansible_version
 from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import Workload
 from ansible_collections.hostmax.storage.plugins.plugin_utils import expectations, gates, judge, ladder, limits, merge
-from ansible_collections.hostmax.storage.plugins.plugin_utils.clocks import Clock, clock_of_host, clock_warnings
+from ansible_collections.hostmax.storage.plugins.plugin_utils.clocks import Clock, clock_warnings, clocks_of_run
 from ansible_collections.hostmax.storage.plugins.plugin_utils.run_directory import RunDirectory
 from ansible_collections.hostmax.storage.plugins.plugin_utils.sample_index import SampleIndex
 from ansible_collections.hostmax.storage.plugins.plugin_utils.volume_model import Caps
@@ -42,24 +42,21 @@ def build(run: RunDirectory) -> Json:
     """The results of a run, finished or not; raises RunDirectoryError where the plan cannot be read."""
     plan, index = run.plan, run.sample_index()
     facts = {name: run.read_facts(name) or {} for name in plan["hosts"]}
-    last = index.last()
-    clocks = {
-        name: clock_of_host(facts[name], last[name].get("clock_shift_s", 0.0) if name in last else 0.0)
-        for name in plan["hosts"]
-    }
+    clocks = clocks_of_run(facts, index.last())
     hosts = {name: _host(name, plan, run, facts[name], clocks[name]) for name in plan["hosts"]}
     volumes = {name: host["volumes"] for name, host in hosts.items()}
     caps = expectations.known_caps(plan["settings"].get("hostmax_expect"), volumes)
-    points = _points(plan, index, hosts, clocks, caps)
+    repeats = run.read_repeats()
+    points, words = _points(plan, index, hosts, clocks, caps, repeats)
     by_workload: dict[str, list[Json]] = {}
     for point in points:
         by_workload.setdefault(point["workload"]["name"], []).append(point)
     ladders = [ladder.build_ladder(group) for group in by_workload.values()]
     judged = judge.judge(plan, hosts, points, ladders)
-    warnings = index.faults + run.read_notes() + _repeats(run.read_repeats()) + clock_warnings(clocks)
+    warnings = index.faults + run.read_notes() + _repeats(repeats) + clock_warnings(clocks) + words
     return {
         "schema": SCHEMA,
-        "run": _run(plan, last, hosts, points),
+        "run": _run(plan, _ended_s(index), hosts, points),
         "hosts": list(hosts.values()),
         "points": points,
         "ladders": ladders,
@@ -68,6 +65,11 @@ def build(run: RunDirectory) -> Json:
         "references": judged.references,
         "warnings": list(dict.fromkeys(warnings + _of_hosts(facts) + judged.warnings)),
     }
+
+
+def _ended_s(index: SampleIndex) -> float | None:
+    """When the last sample ended."""
+    return max((sample["ended_s"] for sample in index.last().values() if sample.get("ended_s")), default=None)
 
 
 def _host(name: str, plan: Mapping[str, Any], run: RunDirectory, facts: Mapping[str, Any], clock: Clock) -> Json:
@@ -99,8 +101,11 @@ def _points(
     hosts: Mapping[str, Json],
     clocks: Mapping[str, Clock],
     caps: Mapping[tuple[str, str], Caps],
-) -> list[Json]:
+    repeats: Mapping[str, Any],
+) -> tuple[list[Json], list[str]]:
+    """The points merged, gated and explained, and what a reader must know of their figures."""
     points: list[Json] = []
+    words: list[str] = []
     lightest: dict[str, Json] = {}
     for planned in plan["points"]:
         samples = index.of(planned["id"])
@@ -110,6 +115,7 @@ def _points(
         engines = {host: head.engine for host, head in heads.items() if head.engine}
         point: Json = {
             **merged,
+            "repeat": max(merged["repeat"], int(planned["id"] in repeats)),
             "workload": {**workload.to_mapping(), "title": workload.title, "engine_used": engines},
             **gates.judge_point(gates.Context(planned, merged, heads, hosts)),
         }
@@ -118,18 +124,32 @@ def _points(
         if point["counted"]:
             lightest.setdefault(workload.name, point)
         points.append(point)
-    return points
+        words += _approximations(planned["id"], heads)
+    return points, words
 
 
-def _run(plan: Mapping[str, Any], last: Mapping[str, Json], hosts: Mapping[str, Json], points: list[Json]) -> Json:
-    ended = [sample["ended_s"] for sample in last.values() if sample.get("ended_s")]
+def _approximations(point_id: str, heads: Mapping[str, merge.Head]) -> list[str]:
+    """Where a figure of the window had to be formed without fio's log of I/Os over time."""
+    words = []
+    averaged = merge.averaged_hosts(heads)
+    if averaged:
+        who = gates.names(averaged)
+        words.append(f"{point_id}: {who} logged no I/Os over time; averages of all its time stand for the window.")
+    uneven = [f"{volume} of {host}" for host in merge.merged_hosts(heads) for volume in heads[host].unlogged]
+    if uneven:
+        which = gates.names(uneven)
+        words.append(f"{point_id}: fio left no log of {which}; its I/Os were taken as evenly spread over the point.")
+    return words
+
+
+def _run(plan: Mapping[str, Any], ended_s: float | None, hosts: Mapping[str, Json], points: list[Json]) -> Json:
     measured = sum(1 for point in points if point["hosts_measured"])
     versions = sorted({host["fio_version"] for host in hosts.values() if host["fio_version"]})
     return {
         "id": plan["run_id"],
         "playbook": plan["playbook"],
         "started_utc": plan["created_utc"],
-        "ended_utc": utc(max(ended)) if ended else None,
+        "ended_utc": utc(ended_s) if ended_s else None,
         "resumed_from": plan.get("resumed_from"),
         "status": _status(hosts, points),
         "versions": {
@@ -170,12 +190,13 @@ def _summary(point: Json, unit: str) -> Json:
 
 def _repeats(repeats: Mapping[str, Mapping[str, float]]) -> list[str]:
     """A sentence for every point that was measured twice."""
-    return [
-        f"{point} was repeated: "
-        + ", ".join(f"host {host} began {late_s:.1f} s after the others" for host, late_s in hosts.items())
-        + "."
-        for point, hosts in repeats.items()
-    ]
+    words = []
+    for point, late in repeats.items():
+        hosts = gates.names(sorted(late, key=lambda host: -late[host]))
+        noun, up_to = ("host", "") if len(late) == 1 else ("hosts", "up to ")
+        latest_s = max(late.values(), default=0.0)
+        words.append(f"{point} was repeated: {noun} {hosts} began {up_to}{latest_s:.1f} s after the others.")
+    return words
 
 
 def _of_hosts(facts: Mapping[str, Json]) -> list[str]:

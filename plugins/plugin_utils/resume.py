@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.fio_output import unpack_sample
-from ansible_collections.hostmax.storage.plugins.plugin_utils.clocks import Clock, clock_of_host
+from ansible_collections.hostmax.storage.plugins.plugin_utils.clocks import Clock, clocks_of_run
 from ansible_collections.hostmax.storage.plugins.plugin_utils.gates import MIN_OVERLAP
 from ansible_collections.hostmax.storage.plugins.plugin_utils.plan import point_length_s
 from ansible_collections.hostmax.storage.plugins.plugin_utils.run_directory import (
@@ -136,9 +136,8 @@ def _measured(run: RunDirectory) -> dict[str, Json]:
 
 def _clocks(run: RunDirectory) -> dict[str, Clock]:
     """How every host's clock went in a run, as its results have it."""
-    last = run.sample_index().last()
-    shifts = {host: last[host].get("clock_shift_s") or 0.0 if host in last else 0.0 for host in run.plan["hosts"]}
-    return {host: clock_of_host(run.read_facts(host) or {}, shift_s) for host, shift_s in shifts.items()}
+    facts = {host: run.read_facts(host) or {} for host in run.plan["hosts"]}
+    return clocks_of_run(facts, run.sample_index().last())
 
 
 def _set_times(plan: Json) -> None:

@@ -76,6 +76,9 @@ class PackedSamples(Mapping[str, Json]):
             sample: Json = json.loads(handle.readline())
         return sample
 
+    def __contains__(self, host: object) -> bool:
+        return host in self._places
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
 

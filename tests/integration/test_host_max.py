@@ -7,6 +7,7 @@ import pathlib
 
 import jsonschema
 import pytest
+from ansible_collections.hostmax.storage.plugins.module_utils.sample_pack import unpack_sample
 
 from .playbook import NEEDS_DEVICES, ROOT, left_behind, play, results_of
 
@@ -94,7 +95,8 @@ def test_a_promise_that_is_kept_passes_and_one_that_is_not_fails_with_exit_2_aft
 
 def test_what_the_kernel_saw_is_what_fio_reported(capped, found):
     lines = (capped[1] / "latest" / "samples.jsonl").read_text().splitlines()
-    sample = next(s for s in map(json.loads, lines) if s["point"] == point(found, "4k-randread", 4)["id"])
+    packed = next(s for s in map(json.loads, lines) if s["point"] == point(found, "4k-randread", 4)["id"])
+    sample = unpack_sample(packed)
     for name, kernel in sample["kernel"].items():
         assert kernel["read_iops"] == pytest.approx(sample["volumes"][name]["read"]["iops"], rel=0.05)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 from ansible_collections.hostmax.storage.plugins.module_utils.histogram import Histogram, index
 
 
@@ -23,6 +26,27 @@ def volume(read=None, write=None, usr=0.05, sys=0.10):
     return {"read": read, "write": write, "error": 0, "usr": usr, "sys": sys}
 
 
+def steps_of(volumes, start_s, counts, interval_s=1.0):
+    """Steps of a sample: `counts` by volume and direction."""
+    lists = {name: {"read": [], "write": [], **counts.get(name, {})} for name in volumes}
+    return {"start_s": start_s, "interval_s": interval_s, "unlogged": [], "volumes": lists}
+
+
+def even_steps(volumes, window, interval_s=1.0):
+    """Steps of volumes that did their I/Os evenly from the first to the last."""
+    length_s = window["last_s"] - window["start_s"]
+    edges = [min(1.0, k * interval_s / length_s) for k in range(math.ceil(round(length_s / interval_s, 9)) + 1)]
+    counts = {
+        name: {
+            way: [round(b * data["ios"]) - round(a * data["ios"]) for a, b in itertools.pairwise(edges)]
+            for way in ("read", "write")
+            if (data := volume[way])
+        }
+        for name, volume in volumes.items()
+    }
+    return steps_of(volumes, window["start_s"], counts, interval_s)
+
+
 def sample(volumes, **changes):
     return {
         "point": "p01",
@@ -37,24 +61,6 @@ def sample(volumes, **changes):
         "engine": {"used": "io_uring", "note": None},
         **changes,
     }
-
-
-def steps(start_s, interval_s, **volumes):
-    """Steps of reads: {volume: I/Os in each step}."""
-    return {
-        "start_s": start_s,
-        "interval_s": interval_s,
-        "volumes": {name: {"read": counts, "write": []} for name, counts in volumes.items()},
-    }
-
-
-def stepped(start_s, counts, interval_s=1.0, lat_ns=1_000_000, **changes):
-    """A sample of one volume whose I/Os over time are ``counts``."""
-    end_s = start_s + interval_s * len(counts)
-    length_s = interval_s * len(counts)
-    figures = volume(read=direction(sum(counts) / length_s, lat_ns, runtime_s=length_s, ios=sum(counts)))
-    window = {"start_s": start_s, "end_s": end_s, "last_s": end_s}
-    return sample({"a": figures}, window=window, steps=steps(start_s, interval_s, a=counts), **changes)
 
 
 def planned(volumes=1, hosts=("h1",), **workload):

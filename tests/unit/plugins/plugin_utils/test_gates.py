@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.hostmax.storage.plugins.plugin_utils import gates, merge
+from ansible_collections.hostmax.storage.plugins.plugin_utils.clocks import Clock, Reading
 
-from .samples_example import direction, planned, sample, stepped, volume
+from .samples_example import direction, even_steps, planned, sample, steps_of, volume
 
 # 32 outstanding at 3,200 IOPS take 10 ms by Little's law
 FULL_QUEUE = {"a": volume(read=direction(3200, 10_000_000))}
 
 
-def context(samples, point=None, hosts=None):
+def context(samples, point=None, hosts=None, clocks=None):
     point = point or planned()
-    heads = merge.read_heads(point, samples)
+    heads = merge.read_heads(point, samples, clocks)
     merged = merge.merge_point(point, samples, heads)
     return gates.Context(point, merged, heads, hosts or {"h1": {"memory_bytes": 2**30}})
 
@@ -37,24 +38,42 @@ def test_a_fault_of_fio_stops_the_point_and_is_told():
     assert "killed by signal 9" in found["errors"]["text"]
 
 
-def test_a_missing_host_leaves_a_point_that_is_shown_as_partial_and_not_counted():
+def at(start_s, end_s=None, **changes):
+    end_s = start_s + 10.0 if end_s is None else end_s
+    return sample(FULL_QUEUE, window={"start_s": start_s, "end_s": end_s, "last_s": end_s}, **changes)
+
+
+def test_a_missing_host_alone_makes_a_point_partial_and_not_counted():
     judged, found = outcome({"h1": sample(FULL_QUEUE)}, point=planned(hosts=("h1", "h2")))
     assert (judged["status"], judged["counted"]) == ("partial", False)
     assert found["hosts"]["text"] == "not measured by h2"
 
 
-def test_a_host_whose_fio_was_killed_spoils_no_figure_of_the_others():
-    killed = sample({}, status="failed", faults=["fio was killed by signal 9"], window=None)
-    judged, found = outcome({"h1": sample(FULL_QUEUE), "h2": killed}, point=planned(hosts=("h1", "h2")))
-    assert (judged["status"], judged["counted"]) == ("partial", False)
+def test_a_host_whose_fio_died_makes_a_point_of_several_partial_and_its_fault_is_told():
+    samples = {"h1": at(100.0), "h2": at(100.0, 103.0, status="failed", faults=["fio was killed by signal 9"])}
+    judged, found = outcome(samples, point=planned(hosts=("h1", "h2")))
+    assert judged["status"] == "partial"
     assert found["errors"]["text"] == "h2: fio was killed by signal 9"
-    assert found["overlap"]["passed"] is True
-    assert found["littles_law"]["passed"] is True
+    assert found["overlap"]["measured"] == 1.0
 
 
-def test_what_is_wrong_with_those_that_measured_is_not_called_partial():
-    half_empty = {"a": volume(read=direction(1600, 10_000_000))}
-    assert outcome({"h1": sample(half_empty)}, point=planned(hosts=("h1", "h2")))[0]["status"] == "invalid"
+def test_a_missing_host_and_a_wrong_figure_of_another_is_invalid():
+    short = {"a": volume(read=direction(3200, 10_000_000, runtime_s=9.0))}
+    judged, _found = outcome({"h1": sample(short)}, point=planned(hosts=("h1", "h2")))
+    assert judged["status"] == "invalid"
+
+
+def test_a_point_that_was_not_started_says_why():
+    missed = sample({}, status="failed", faults=["it was not started"], window=None, cpu=None)
+    judged, found = outcome({"h1": missed})
+    assert judged["status"] == "invalid"
+    assert found["errors"]["text"] == "h1: it was not started"
+
+
+def test_a_thousand_missing_hosts_are_not_all_named():
+    names = tuple(f"h{n}" for n in range(1, 1001))
+    _judged, found = outcome({"h1": sample(FULL_QUEUE)}, point=planned(hosts=names))
+    assert found["hosts"]["text"] == "not measured by h10, h100, h1000 and 996 more"
 
 
 def test_a_point_nobody_measured_is_missing():
@@ -98,34 +117,70 @@ def test_littles_law_says_nothing_about_a_limited_rate():
     assert outcome({"h1": sample(slow)}, point=planned(rate_iops=100))[1]["littles_law"]["passed"] is None
 
 
+TWO = planned(hosts=("h1", "h2"))
+
+
 def test_hosts_that_hardly_ran_together_are_found():
-    both = {"h1": stepped(100.0, [10] * 10), "h2": stepped(103.0, [10] * 10)}
-    gate = outcome(both, point=planned(hosts=("h1", "h2")))[1]["overlap"]
-    assert (gate["passed"], gate["measured"]) == (False, pytest.approx(0.7))
-    assert "first I/Os 3.0 s apart" in gate["text"]
+    gate = outcome({"h1": at(100.0), "h2": at(103.0)}, point=TWO)[1]["overlap"]
+    assert gate["passed"] is False
+    assert gate["measured"] == pytest.approx(0.7)
 
 
 def test_hosts_that_never_ran_together_are_named_and_have_no_total():
-    both = {"h1": stepped(100.0, [10] * 10), "h2": stepped(112.5, [10] * 10)}
-    made = context(both, point=planned(hosts=("h1", "h2")))
-    gate = gates.overlap(made)
-    assert gate.passed is False
-    assert "h2 began its I/O 2.5 s after h1 had ended" in gate.text
-    assert made.merged["total"] is None
-    assert made.merged["per_host"]["h2"]["total"]["iops"] == 10
+    judged, found = outcome({"h1": at(100.0), "h2": at(115.5)}, point=TWO)
+    assert judged["status"] == "invalid"
+    assert found["overlap"]["text"] == (
+        "no common window, so there is no total: h2 began its I/O 5.5 s after h1 had ended; "
+        "each host's figures are its own averages"
+    )
 
 
-def test_averages_of_another_time_are_no_part_of_a_total():
-    both = {"h1": stepped(100.0, [10] * 10), "h2": {**stepped(101.0, [10] * 10), "steps": None}}
-    gate = outcome(both, point=planned(hosts=("h1", "h2")))[1]["overlap"]
-    assert (gate["passed"], gate["measured"]) == (False, pytest.approx(0.9))
+def test_clocks_that_are_hardly_known_leave_no_sure_window():
+    clocks = {"h1": Clock(Reading(0.0, 6.0, 0.0))}
+    gate = outcome({"h1": at(100.0), "h2": at(100.0)}, point=TWO, clocks=clocks)[1]["overlap"]
+    assert gate["passed"] is False
+    assert "the clocks are known to 6.0 s only" in gate["text"]
+
+
+def test_the_skew_and_what_is_known_of_the_clocks_stand_beside_the_overlap_of_several_hosts():
+    clocks = {"h1": Clock(Reading(0.0, 0.0004, 0.0))}
+    gate = outcome({"h1": with_steps(100.0), "h2": with_steps(100.012)}, point=TWO, clocks=clocks)[1]["overlap"]
+    assert gate["passed"] is True
+    assert gate["text"] == (
+        "all hosts together for 99.9% of the point, first I/Os 12.0 ms apart, clocks known to 0.4 ms"
+    )
+
+
+def with_steps(start_s):
+    host = at(start_s)
+    host["steps"] = even_steps(host["volumes"], host["window"])
+    return host
+
+
+def test_an_average_of_another_time_is_no_part_of_a_total():
+    samples = {"h1": with_steps(100.0), "h2": at(101.0)}
+    gate = outcome(samples, point=TWO)[1]["overlap"]
+    assert gate["measured"] == pytest.approx(0.9)
+    assert gate["passed"] is False
     assert "no I/Os over time from h2" in gate["text"]
+    assert outcome({"h1": with_steps(100.0), "h2": at(100.1)}, point=TWO)[1]["overlap"]["passed"] is True
+
+
+def test_littles_law_holds_in_each_hosts_own_time_whatever_the_window():
+    # h1 was alone, and quicker, for a second: its rate in the window is not that of its mean latency
+    burst = {"a": volume(read=direction(3200, 10_000_000))}
+    early = sample(burst, window={"start_s": 100.0, "end_s": 110.0, "last_s": 110.0})
+    early["steps"] = steps_of(burst, 100.0, {"a": {"read": [14_000] + [2000] * 9}})
+    found = outcome({"h1": early, "h2": with_steps(101.0)}, point=TWO)[1]
+    assert found["littles_law"]["passed"] is True
 
 
 def steady(values):
-    # latencies that keep the queue of 32 full at the mean rate
-    lat_ns = round(32e9 * len(values) / sum(values))
-    return outcome({"h1": stepped(100.0, [round(value) for value in values], lat_ns=lat_ns)})
+    ios = round(sum(values))
+    volumes = {"a": volume(read=direction(ios / len(values), round(32e9 * len(values) / ios), len(values), ios=ios))}
+    window = {"start_s": 100.0, "end_s": 100.0 + len(values), "last_s": 100.0 + len(values)}
+    steps = steps_of(volumes, 100.0, {"a": {"read": [round(value) for value in values]}})
+    return outcome({"h1": sample(volumes, window=window, steps=steps)}, point=planned(), hosts=None)
 
 
 def test_a_level_that_holds_for_a_minute_is_steady():

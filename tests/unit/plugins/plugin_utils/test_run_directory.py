@@ -2,14 +2,18 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 from __future__ import annotations
 
+import base64
 import collections
 import datetime
 import json
 import multiprocessing
+import os
 import re
+import tracemalloc
 from pathlib import Path
 
 import pytest
+from ansible_collections.hostmax.storage.plugins.module_utils.sample_pack import pack_sample
 from ansible_collections.hostmax.storage.plugins.plugin_utils import run_directory
 from ansible_collections.hostmax.storage.plugins.plugin_utils.run_directory import (
     RunDirectoryError,
@@ -169,6 +173,38 @@ def test_the_last_sample_of_a_point_counts_and_fio_s_output_is_kept(run):
     samples, faults = run.read_samples()
     assert (samples["p01-w-v01"]["h"]["n"], faults) == (2, [])
     assert (run.path / "hosts" / "h" / "p01-w-v01.json.gz").read_bytes() == b"raw"
+
+
+def test_samples_are_found_by_point_and_read_one_at_a_time(run):
+    for host in ("a", "b"):
+        for point in ("p01", "p02"):
+            run.add_sample(host, pack_sample({"point": point, "volumes": {}, "of": f"{host} {point}"}))
+    assert [(host, sample["of"]) for host, sample in run.iter_samples("p02")] == [("a", "a p02"), ("b", "b p02")]
+    assert list(run.iter_samples("p09")) == []
+    index = run.sample_index()
+    assert index.points() == ["p01", "p02"]
+    assert {host: sample["of"] for host, sample in index.last().items()} == {"a": "a p02", "b": "b p02"}
+
+
+def test_a_damaged_sample_is_told_and_the_one_before_it_counts(run):
+    run.add_sample("h", {**pack_sample({"point": "p01", "volumes": {}}), "n": 1})
+    run.add_sample("h", {**pack_sample({"point": "p01", "volumes": {}}), "n": 2, "volumes_z": "AAAA"})
+    run.add_sample("h", pack_sample({"point": "p02", "volumes": {}}))
+    index = run.sample_index()
+    assert index.of("p01")["h"]["n"] == 1
+    assert index.faults == ["samples.jsonl: line 2 is damaged; its sample was left out."]
+
+
+def test_the_samples_of_many_hosts_are_not_in_memory_together(run):
+    fill = base64.b64encode(os.urandom(60_000)).decode()
+    for number in range(100):
+        run.add_sample(f"h{number}", {**pack_sample({"point": "p01", "volumes": {}}), "fill": fill})
+    tracemalloc.start()
+    count = sum(len(sample["fill"]) > 0 for _host, sample in run.iter_samples("p01"))
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert count == 100
+    assert peak_bytes < 10 * len(fill)
 
 
 def test_a_run_that_measured_nothing_has_no_samples(run):
