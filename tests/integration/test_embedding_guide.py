@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from .playbook import NEEDS_DEVICES, ROOT, environment, left_behind, results_of
+from .playbook import NEEDS_DEVICES, ROOT, environment, left_behind, results_of, run_id_of
 
 GUIDE = (ROOT / "docs" / "embedding.md").read_text()
 
@@ -51,4 +51,4 @@ class TestPrivateDataDirectory:
         done = subprocess.run(command, cwd="/", env=env, capture_output=True, text=True, check=False)
         assert done.stdout == "successful 0\n", done.stdout + done.stderr
         assert results_of(tmp_path / "results")["run"]["points_measured"] == 1
-        assert left_behind(tmp_path / "state") == []
+        assert left_behind(tmp_path / "state", run_id_of(tmp_path / "results")) == []
