@@ -202,7 +202,7 @@ def test_a_host_that_refuses_from_the_start_is_left_out_and_named(lab, tmp_path,
     assert point["per_host"]["a"]["total"]["iops"] == near(300)
     screen = first_screen(done.stdout)
     assert "PARTIAL RUN" in screen
-    assert "Host b could not be reached: " in screen
+    assert "Host b is unreachable: connect to host " in screen
     assert "Connection refused" in screen
     assert lab.left_behind(run_id_of(tmp_path)) == {}
 
