@@ -254,6 +254,8 @@ def end_processes(run_id: str, grace_s: float) -> list[Identity]:
                 # those that were forked meanwhile are asked too, each once
                 if number == signal.SIGKILL or who not in asked:
                     _signal(who, number)
+                    # one that was stopped hears nothing until it goes on
+                    _signal(who, signal.SIGCONT)
                     asked.append(who)
             if time.monotonic() > end_s:
                 break

@@ -11,6 +11,7 @@ import base64
 import contextlib
 import json
 import os
+import re
 import shlex
 import signal
 import time
@@ -30,6 +31,8 @@ ANSWER_S = 20.0
 MODULE_S = 120.0
 LOST_PAUSE_S = 2.0
 AGENT = "hostmax-agent"
+# what Ansible says where a module could not be sent through a pipe
+_NOT_SENT = 'Data could not be sent to remote host "[^"]*". Make sure this host can be reached over ssh: '
 
 
 class HostLostError(Exception):
@@ -209,8 +212,8 @@ def _children() -> list[int]:
 def _words(exc: Exception) -> str:
     """What ssh said, without Ansible's words before it, on one line."""
     text = " ".join(str(exc).split())
-    for before in ("Task failed: ", "Failed to connect to the host via ssh: ", "ssh: "):
-        text = text.removeprefix(before)
+    for before in ("Task failed: ", "Failed to connect to the host via ssh: ", _NOT_SENT, "ssh: "):
+        text = re.sub(f"^{before}", "", text)
     return text.rstrip(".") or type(exc).__name__
 
 

@@ -140,8 +140,9 @@ def results_of(directory: pathlib.Path) -> dict:
 
 
 def first_screen(output: str) -> str:
-    """What the run's end shows: the summary, without Ansible's lines around it."""
-    return output.rpartition("TASK [hostmax.storage.report : Show the result")[2].partition("\nReport: ")[0]
+    """What the run's end shows, on one line: the summary, without Ansible's lines around it."""
+    shown = output.rpartition("TASK [hostmax.storage.report : Show the result")[2].partition("\nReport: ")[0]
+    return " ".join(shown.split())
 
 
 def run_id_of(directory: pathlib.Path) -> str:

@@ -165,7 +165,6 @@ def test_nobody_says_when_a_fio_would_have_begun_that_failed_before_its_first_io
         return {**agent.fio_run.not_started(point, "fio was killed by signal 9"), "started_s": time.time()}
 
     monkeypatch.setattr(agent.fio_run, "measure", fail)
-    rounds.takes_s["a"] = 0.0
     rounds.tell(0.1, points=(("a", 0.0),))
     said = next(event for event in rounds.run() if event["event"] == "point")
     assert said["late_s"] is None

@@ -159,6 +159,13 @@ def test_ending_a_run_asks_first_then_kills_and_touches_nobody_else(start):
     assert other.poll() is None
 
 
+def test_a_process_that_was_stopped_ends_as_politely_as_any(start):
+    stopped = start(SLEEP, "run1")
+    stopped.send_signal(signal.SIGSTOP)
+    assert host_state.end_processes("run1", grace_s=30) == []
+    assert stopped.wait() == -signal.SIGTERM
+
+
 def test_a_process_whose_number_was_given_away_is_not_signalled(start, monkeypatch):
     innocent = start(SLEEP)
     gone = dict(host_state.identity(innocent.pid), start_ticks=1)

@@ -50,6 +50,18 @@ def test_a_host_that_stays_away_is_lost_with_the_words_of_ssh():
         HostLink(Shell(away=99), "h").ask("echo there", time.time() + 0.1)
 
 
+def test_a_module_that_could_not_be_sent_says_what_ssh_said():
+    class Pipe(Shell):
+        def _execute_module(self, **_arguments):
+            raise AnsibleConnectionFailure(
+                'Data could not be sent to remote host "h". Make sure this host can be reached over ssh: '
+                "ssh: connect to host h port 22: Connection refused\r\n"
+            )
+
+    with pytest.raises(HostLostError, match=r"^connect to host h port 22: Connection refused$"):
+        HostLink(Pipe(), "h").module("hostmax.storage.probe", {}, {})
+
+
 def test_a_command_that_is_never_answered_is_a_lost_connection(monkeypatch):
     monkeypatch.setattr(host_link, "ANSWER_S", 0.3)
     before = signal.getsignal(signal.SIGALRM)
