@@ -19,7 +19,8 @@ from ansible_collections.hostmax.storage.plugins.plugin_utils.run_directory impo
 
 Json = dict[str, Any]
 
-FIO_START_S = 0.35
+# fio's own start and end, and with several hosts some time more: looking too early costs the controller another look
+FIO_START_S, MORE_HOSTS_S = 0.35, 0.15
 LONGEST_SLEEP_S = 10.0
 RETRY_S = 0.1
 # an agent that is stopped (SIGSTOP) this long after it should have spoken is given up
@@ -66,8 +67,7 @@ class Follower:
             reason = self._fault(seen)
             if reason:
                 return reason
-            if not seen.events:
-                time.sleep(self._pause_s())
+            time.sleep(self._pause_s())
 
     def collect(self) -> None:
         """Bring home every sample of this round that the host has, and no more waiting."""
@@ -117,4 +117,5 @@ class Follower:
         if self.measured >= len(self._told["points"]):
             return RETRY_S
         due_s = rounds.due_s(self._plan, self._told, self.measured) + FIO_START_S
+        due_s += MORE_HOSTS_S if len(self._plan["hosts"]) > 1 else 0.0
         return min(LONGEST_SLEEP_S, max(RETRY_S, due_s - time.time()))
