@@ -88,7 +88,7 @@ def clocks_of_run(facts: Mapping[str, Json], last: Mapping[str, Json]) -> dict[s
     """
     clocks = {}
     for host, found in facts.items():
-        sample = last[host] if host in last else {}
+        sample = last.get(host, {})
         clocks[host] = clock_of_host(found, 0.0 if sample.get("clock") else sample.get("clock_shift_s") or 0.0)
     return clocks
 
