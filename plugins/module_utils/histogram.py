@@ -43,7 +43,8 @@ def value(bin_index: int) -> int:
     return base_ns + int(((bin_index & ((1 << GROUP_BITS) - 1)) + 0.5) * (1 << shift))
 
 
-_INDEX_OF_KEY = {str(value(bin_index)): bin_index for bin_index in range(BINS)}
+_VALUES = tuple(value(bin_index) for bin_index in range(BINS))
+_INDEX_OF_KEY = {str(lat_ns): bin_index for bin_index, lat_ns in enumerate(_VALUES)}
 
 
 class Histogram:
@@ -53,16 +54,20 @@ class Histogram:
     of thousands of histograms. A lane is wide enough for every I/O that a run can do.
     """
 
-    __slots__ = ("_lanes", "n")
+    __slots__ = ("_known", "_lanes", "n")
 
     def __init__(self, counts: Mapping[int, int] | None = None) -> None:
-        dense = _zeros(BINS)
-        for bin_index, count in (counts or {}).items():
+        self._lanes = self.n = 0
+        self._known: tuple[int, array[int]] | None = None
+        if not counts:
+            return
+        dense = array("Q", bytes(BINS * LANE_BITS // 8))
+        for bin_index, count in counts.items():
             if not 0 <= bin_index <= LAST_BIN or not 0 <= count < 1 << LANE_BITS:
                 raise ValueError(f"The count {count} in bin {bin_index} is not one of a latency histogram.")
             dense[bin_index] = count
-        self._lanes = int.from_bytes(_little(dense), "little") if counts else 0
-        self.n = sum(counts.values()) if counts else 0
+        self._lanes = int.from_bytes(_little(dense), "little")
+        self.n = sum(counts.values())
 
     @property
     def counts(self) -> dict[int, int]:
@@ -83,7 +88,7 @@ class Histogram:
 
     @classmethod
     def from_dense(cls, dense: Sequence[int]) -> Histogram:
-        """From `to_dense`."""
+        """From `to_dense`, as a list or an array of 64-bit numbers."""
         if not dense:
             return cls()
         first, counts = dense[0], dense[1:]
@@ -91,10 +96,11 @@ class Histogram:
             raise ValueError(f"The dense histogram has {len(counts)} bins from {first}, outside 0 to {LAST_BIN}.")
         histogram = cls()
         try:
-            lanes = array("Q", counts)
+            lanes = counts if isinstance(counts, array) else array("Q", counts)
         except (OverflowError, TypeError) as error:
             raise ValueError("The dense histogram has a count that is none.") from error
         histogram._lanes = int.from_bytes(_little(lanes), "little") << LANE_BITS * first
+        histogram._known = first, lanes
         histogram.n = sum(counts)
         return histogram
 
@@ -109,23 +115,28 @@ class Histogram:
     def add(self, other: Histogram) -> None:
         """Count in everything that `other` counted."""
         self._lanes += other._lanes
+        self._known = None
         self.n += other.n
 
     def to_dense(self) -> list[int]:
         """Flat `[first used bin, its count, the count of the next bin, …, of the last used bin]`; [] when empty."""
+        self._known = None
         first, counts = self._used()
         return [first, *counts] if counts else []
 
     def _used(self) -> tuple[int, array[int]]:
-        """The first used bin, and the counts from there to the last used one."""
+        """A bin that no used one is below, and the counts from there on; taken out of the lanes once."""
+        if self._known:
+            return self._known
         if not self._lanes:
-            return 0, _zeros(0)
+            return 0, array("Q")
         first = ((self._lanes & -self._lanes).bit_length() - 1) // LANE_BITS
         lanes = self._lanes >> LANE_BITS * first
         counts = array("Q")
         counts.frombytes(lanes.to_bytes(-(-lanes.bit_length() // LANE_BITS) * LANE_BITS // 8, "little"))
         if sys.byteorder == "big":
             counts.byteswap()
+        self._known = first, counts
         return first, counts
 
     def percentile(self, percent: str | int | Fraction) -> int | None:
@@ -134,12 +145,14 @@ class Histogram:
 
     def percentiles(self, percents: Iterable[str | int | Fraction]) -> list[int | None]:
         """Several percentiles, in the order asked for, in one pass over the bins."""
-        thresholds = [_threshold(percent, self.n) for percent in percents]
+        # how many I/Os must be seen: percent / 100 * n, exactly, rounded up
+        thresholds = [-(-numerator * self.n // denominator) for numerator, denominator in map(_share, percents)]
         first, counts = self._used()
         if not counts:
             return [None] * len(thresholds)
         reached = list(accumulate(counts))
-        return [value(first + min(bisect_left(reached, wanted), len(reached) - 1)) for wanted in thresholds]
+        last = len(reached) - 1
+        return [_VALUES[first + min(bisect_left(reached, wanted), last)] for wanted in thresholds]
 
     def capped(self, percent: str | int | Fraction) -> bool:
         """Whether that percentile lies in the last bin, where it says no more than `17.05 s or longer`."""
@@ -154,26 +167,18 @@ class Histogram:
         return f"Histogram(n={self.n}, bins={len(self.counts)})"
 
 
-def _zeros(count: int) -> array[int]:
-    return array("Q", bytes(count * LANE_BITS // 8))
-
-
 def _little(lanes: array[int]) -> bytes:
-    if sys.byteorder == "big":
-        lanes.byteswap()
-    return lanes.tobytes()
-
-
-def _threshold(percent: str | int | Fraction, n: int) -> int:
-    """How many I/Os must be seen: percent / 100 * n, exactly, rounded up."""
-    share = _share(percent)
-    return -(-share.numerator * n // share.denominator)
+    if sys.byteorder == "little":
+        return lanes.tobytes()
+    turned = array("Q", lanes)
+    turned.byteswap()
+    return turned.tobytes()
 
 
 @lru_cache(maxsize=256)
-def _share(percent: str | int | Fraction) -> Fraction:
-    """The percentile as fio has it: a double, so that 99.9 is a little more than 99.9."""
+def _share(percent: str | int | Fraction) -> tuple[int, int]:
+    """The percentile as fio has it, numerator and denominator: a double, so that 99.9 is a little more than 99.9."""
     exact = Fraction(float(Fraction(percent)))
     if not 0 < exact <= 100:
         raise ValueError(f"The percentile {percent} is outside 0 to 100.")
-    return exact / 100
+    return (exact / 100).as_integer_ratio()

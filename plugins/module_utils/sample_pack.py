@@ -13,7 +13,7 @@ import json
 import sys
 import zlib
 from array import array
-from typing import Any, Dict, Iterable, Mapping, Sequence
+from typing import Any, Callable, Dict, Iterable, Mapping, Sequence
 
 VOLUMES_KEY, HISTOGRAMS_KEY, STEPS_KEY = "volumes_z", "histograms_z", "steps_z"
 
@@ -52,20 +52,37 @@ def pack_sample(sample: Mapping[str, Any]) -> Json:
 
 def unpack_sample(packed: Mapping[str, Any]) -> Json:
     """The sample that `pack_sample` was given; one that was never packed is returned as it is."""
+    return _unpacked(packed, lambda numbers: numbers.tolist())
+
+
+def unpack_arrays(packed: Mapping[str, Any]) -> Json:
+    """As `unpack_sample`, with arrays for lists of numbers: half the time, for whoever merges thousands of samples."""
+    return _unpacked(packed, lambda numbers: numbers)
+
+
+def check_packed(packed: Mapping[str, Any]) -> None:
+    """PackError where what was packed did not arrive as it was sent."""
+    for key in (VOLUMES_KEY, HISTOGRAMS_KEY, STEPS_KEY):
+        if key in packed:
+            _from_text(packed[key])
+    if HISTOGRAMS_KEY in packed and VOLUMES_KEY not in packed:
+        raise PackError("The sample was packed by another version of this software: measure again.")
+
+
+def _unpacked(packed: Mapping[str, Any], form: Callable[[array[int]], Any]) -> Json:
     if VOLUMES_KEY not in packed:
-        if HISTOGRAMS_KEY in packed:
-            raise PackError("The sample was packed by another version of this software: measure again.")
+        check_packed(packed)
         return dict(packed)
     sample = unpack_figures(packed)
     volumes = sample["volumes"]
     places = list(_places(volumes))
     for (name, way), histogram in zip(places, _lists(sample.pop(HISTOGRAMS_KEY, None), len(places))):
-        volumes[name][way]["histogram"] = histogram
+        volumes[name][way]["histogram"] = form(histogram)
     text = sample.pop(STEPS_KEY, None)
     if sample.get("steps"):
-        found: dict[str, dict[str, list[int]]] = {name: {way: [] for way in _DIRECTIONS} for name in volumes}
+        found: dict[str, dict[str, Any]] = {name: {way: [] for way in _DIRECTIONS} for name in volumes}
         for (name, way), counts in zip(places, _lists(text, len(places))):
-            found[name][way] = counts
+            found[name][way] = form(counts)
         sample["steps"] = {**sample["steps"], "volumes": found}
     return sample
 
@@ -108,7 +125,7 @@ def _to_bytes(lists: Sequence[Sequence[int]]) -> bytes:
     return bytes([len(planes)]) + b"".join(planes)
 
 
-def _lists(text: Any, expected: int) -> list[list[int]]:
+def _lists(text: Any, expected: int) -> list[array[int]]:
     raw = _from_text(text)
     width, rest = (raw[0], len(raw) - 1) if raw else (0, 0)
     if not 1 <= width <= _WIDTH or rest % width or rest < width:
@@ -126,7 +143,7 @@ def _lists(text: Any, expected: int) -> list[list[int]]:
         raise PackError("The sample has numbers for other volumes than it names: it was damaged, measure again.")
     found, first = [], 1 + expected
     for length in lengths:
-        found.append(numbers[first : first + length].tolist())
+        found.append(numbers[first : first + length])
         first += length
     return found
 

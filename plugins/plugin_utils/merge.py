@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.hostmax.storage.plugins.module_utils.sample_pack import unpack_figures, unpack_sample
+from ansible_collections.hostmax.storage.plugins.module_utils.sample_pack import unpack_arrays, unpack_figures
 from ansible_collections.hostmax.storage.plugins.plugin_utils.clocks import Clock, clock_of_sample
 from ansible_collections.hostmax.storage.plugins.plugin_utils.tally import (
     DIRECTIONS,
@@ -149,7 +149,7 @@ def merge_point(point: Mapping[str, Any], samples: Mapping[str, Json], heads: Ma
     per_host: dict[str, Json] = {}
     per_volume: dict[str, dict[str, Json]] = {}
     for host in hosts:
-        sample = unpack_sample(samples[host])
+        sample = unpack_arrays(samples[host])
         steps = _steps_of(sample, heads[host])
         rate = _rate_in(steps, sample, window)
         ways, per_volume[host] = _volumes(sample["volumes"], rate)

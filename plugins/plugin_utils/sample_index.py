@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.hostmax.storage.plugins.module_utils.sample_pack import unpack_sample
+from ansible_collections.hostmax.storage.plugins.module_utils.sample_pack import check_packed
 
 Json = dict[str, Any]
 
@@ -38,9 +38,9 @@ class SampleIndex:
 
     def _take(self, number: int, line: bytes, place: int) -> None:
         try:
-            sample = unpack_sample(json.loads(line))
+            sample = json.loads(line)
             point, host = str(sample["point"]), str(sample["host"])
-            sample["volumes"].items()
+            check_packed(sample)
         except (ValueError, KeyError, TypeError, AttributeError):
             cut_off = not line.endswith(b"\n")
             why = "is cut off, the run was ended while it was written" if cut_off else "is damaged"

@@ -68,19 +68,20 @@ class Tally:
     def _latency(self) -> Json | None:
         if not self.lat_n or not self.histogram.n:
             return None
-        p50, p95, p99, p99_9, p99_99 = self.histogram.percentiles(PERCENTILES.values())
         # a bin's middle may lie above the largest latency in it (axboe/fio#1984)
         top = self.lat_max_ns if self.lat_max_ns is not None else float("inf")
+        values = [value or 0 for value in self.histogram.percentiles(PERCENTILES.values())]
+        p50, p95, p99, p99_9, p99_99 = [value if value < top else top for value in values]
         return {
             "n": self.lat_n,
             "mean": self.lat_sum_ns / self.lat_n,
             "min": self.lat_min_ns,
             "max": self.lat_max_ns,
-            "p50": min(p50 or 0, top),
-            "p95": min(p95 or 0, top),
-            "p99": min(p99 or 0, top),
-            "p99_9": min(p99_9 or 0, top),
-            "p99_99": min(p99_99 or 0, top),
+            "p50": p50,
+            "p95": p95,
+            "p99": p99,
+            "p99_9": p99_9,
+            "p99_99": p99_99,
         }
 
 
