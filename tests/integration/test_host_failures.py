@@ -59,18 +59,20 @@ class Blow(NamedTuple):
     says: str
 
 
-PROGRAMS = {
+# each group takes about as long as its slowest: fio that hangs is given up after 30 s, a host that vanishes after 20 s
+SLOW = {
     "killed_fio": Blow(kill_fio, "ok", "killed by signal 9"),
     "hung_fio": Blow(stop_fio, "ok", "did not end within"),
+    "cut": Blow(lambda host, run_id: host.cut(), "unreachable", "cannot be reached"),
+    "refusing": Blow(lambda host, run_id: host.refuse(), "unreachable", "refused"),
+}
+QUICK = {
+    "killed_agent": Blow(lambda host, run_id: host.kill(host.agents()[0]), "failed", "was it killed"),
     "stopped_agent": Blow(
         lambda host, run_id: host.kill(host.agents()[0], signal.SIGSTOP), "failed", "stopped by a signal"
     ),
-    "full": Blow(fill_disk, "failed", "No space left on device"),
-}
-MACHINES = {
     "restarted": Blow(lambda host, run_id: host.reboot(), "failed", "restarted during the run"),
-    "cut": Blow(lambda host, run_id: host.cut(), "unreachable", "cannot be reached"),
-    "refusing": Blow(lambda host, run_id: host.refuse(), "unreachable", "refused"),
+    "full": Blow(fill_disk, "failed", "No space left on device"),
 }
 
 
@@ -89,7 +91,7 @@ class Disaster(NamedTuple):
         return {host["name"]: host for host in self.results["hosts"]}
 
 
-@pytest.fixture(scope="module", params=[PROGRAMS, MACHINES], ids=["programs", "machines"])
+@pytest.fixture(scope="module", params=[SLOW, QUICK], ids=["slow", "quick"])
 def disaster(request, tmp_path_factory):
     directory = tmp_path_factory.mktemp("disaster")
     results = directory / "results"
@@ -161,6 +163,8 @@ def test_nothing_is_left_on_hosts_that_can_be_reached(disaster):
 def test_a_host_that_nobody_reaches_ends_by_itself_and_is_restored_later(disaster):
     run_id = disaster.results["run"]["id"]
     lost = {name: host for name, host in disaster.lab.hosts.items() if disaster.hosts[name]["status"] == "unreachable"}
+    if not lost:
+        pytest.skip("every host of this group can be reached")
 
     def left() -> list[str]:
         """Without the results, which wait to be taken."""
@@ -247,20 +251,6 @@ def assert_first_point_kept(results) -> None:
     assert [point["counted"] for point in found["points"]] == [True, False]
     assert found["points"][0]["total"]["iops"] == near(600)
     assert set(statuses(found).values()) == {"failed"}
-
-
-def test_an_agent_that_is_killed_ends_its_host_and_no_other(lab, measuring):
-    run, results, _inventory = measuring
-    lab.hosts["b"].kill(lab.hosts["b"].agents()[0])
-    assert run.end() == 2
-    found = results_of(results)
-    assert statuses(found) == {"a": "ok", "b": "failed"}
-    first, second = found["points"]
-    assert first["counted"]
-    assert second["status"] == "partial"
-    assert second["per_host"]["a"]["total"]["iops"] == near(300)
-    assert "Host b failed: the agent ended without a word; was it killed?" in first_screen(run.output())
-    assert lab.left_behind(run_id_of(results)) == {}
 
 
 def test_an_interrupted_controller_leaves_nothing_on_any_host(lab, measuring):
