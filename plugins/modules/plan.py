@@ -26,9 +26,6 @@ options:
     description: The hosts to plan for; all hosts of the play that have not failed where it is not given.
     type: list
     elements: str
-  directory:
-    description: The run directory; with O(found), hosts that cannot be reached are written down in it.
-    type: path
   found:
     description:
       - What M(hostmax.storage.probe) found on each host of the plan, by the host's name.
@@ -45,7 +42,9 @@ options:
     type: bool
     default: false
   directory:
-    description: The run directory that was made for the plan; only with O(found), and not in check mode.
+    description:
+      - The run directory that was made for the plan; only with O(found), and not in check mode.
+      - Hosts that cannot be reached are written down in it.
     type: path
 attributes:
   check_mode:
