@@ -118,25 +118,25 @@ def scaling(section: Section) -> Figure:
         ),
     ]
     dropped = [row for row in section.rows if not row.counted and row.value is not None]
-    if dropped:
-        words = [f"{row.value and row.value / scale:,.0f} {unit}: {label(row.limit_words)}" for row in dropped]
-        traces.append(
-            line(
-                "not counted",
-                [row.volumes for row in dropped],
-                [_scaled(row.value, scale) for row in dropped],
-                4,
-                mode="markers",
-                text=words,
-                hovertemplate="%{text}",
-                marker={"symbol": "x-open", "size": 11, "color": COLOUR["red"], "line": {"width": 2}},
-            )
-        )
+    some = [row for row in dropped if row.point["status"] == "partial"]
+    traces += _dropped("not all hosts", some, scale, unit, "orange", "diamond-open")
+    traces += _dropped("not counted", [row for row in dropped if row not in some], scale, unit, "red", "x-open")
     top = max((value for trace in traces for value in trace["y"] if value is not None), default=0.0)
     notes = [_note(section, row, scale, top) for row in rows if row.marks]
     return make(
         traces, load_axis(section.rows), {"title": unit, "rangemode": "tozero", "tickformat": ",~s"}, annotations=notes
     )
+
+
+def _dropped(name: str, rows: Sequence[Row], scale: float, unit: str, colour: str, symbol: str) -> list[Trace]:
+    """Points that are shown and not counted, as marks."""
+    if not rows:
+        return []
+    words = [f"{row.value and row.value / scale:,.0f} {unit}: {label(row.limit_words)}" for row in rows]
+    marker = {"symbol": symbol, "size": 11, "color": COLOUR[colour], "line": {"width": 2}}
+    values = [_scaled(row.value, scale) for row in rows]
+    more = {"mode": "markers", "text": words, "hovertemplate": "%{text}", "marker": marker}
+    return [line(name, [row.volumes for row in rows], values, 4, **more)]
 
 
 def _scaled(value: float | None, scale: float) -> float | None:

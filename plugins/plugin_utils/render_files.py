@@ -24,17 +24,19 @@ from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model impor
     Row,
     against,
     clean,
-    failed_gates,
-    failed_hosts,
     figure,
     gate_name,
     latency,
     megabytes,
     percent,
     read_sections,
-    run_reasons,
     source_of,
     verdict_line,
+)
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_trouble import (
+    failed_gates,
+    failed_hosts,
+    run_reasons,
 )
 
 LATENCIES = ("mean", "min", "p50", "p95", "p99", "p99_9", "p99_99", "max")

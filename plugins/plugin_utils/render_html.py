@@ -24,16 +24,18 @@ from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model impor
     Section,
     against,
     clean,
-    failed_gates,
-    failed_hosts,
     figure,
     percent,
     plural,
     read_sections,
-    run_reasons,
     source_of,
     utc,
     verdict_line,
+)
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_trouble import (
+    failed_gates,
+    failed_hosts,
+    run_reasons,
 )
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup

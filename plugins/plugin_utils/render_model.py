@@ -139,12 +139,18 @@ class Row:
         return "latency of the whole run" if apart else ""
 
     @property
+    def hosts_words(self) -> str:
+        """`3 of 4 hosts`."""
+        measured, expected = len(self.point["hosts_measured"]), len(self.point["hosts_expected"])
+        return f"{measured:,} of {plural(expected, 'host')}"
+
+    @property
     def limit_words(self) -> str:
         """What held it back, or why it does not count."""
         if self.point["status"] == "missing":
             return "not measured"
         if self.point["status"] == "partial":
-            return "partial"
+            return f"only {self.hosts_words}, not counted"
         if not self.counted:
             names = ", ".join(gate_name(gate) for gate in self.failed_gates)
             return "not counted" + (f": {names}" if names else "")
@@ -265,7 +271,7 @@ class Section:
 def on_hosts(row: Row) -> str:
     measured, expected = len(row.point["hosts_measured"]), len(row.point["hosts_expected"])
     each = "on each of " if measured > 1 else "on "
-    return each + (plural(expected, "host") if measured == expected else f"{measured:,} of {plural(expected, 'host')}")
+    return each + (plural(expected, "host") if measured == expected else row.hosts_words)
 
 
 def read_sections(results: dict[str, Any]) -> list[Section]:
@@ -317,51 +323,8 @@ def _caps(workload: dict[str, Any], unit: str, hosts: list[dict[str, Any]]) -> d
     return found
 
 
-def failed_hosts(results: dict[str, Any]) -> list[str]:
-    """A sentence for every host that did not take part as planned."""
-    words = {"failed": "failed", "unreachable": "is unreachable", "late": "was late"}
-    return [
-        f"Host {clean(host['name'])} {words[host['status']]}: {_sentence(host['reason'] or 'no reason recorded')}"
-        for host in results["hosts"]
-        if host["status"] != "ok"
-    ]
-
-
-def failed_gates(results: dict[str, Any]) -> list[str]:
-    """A sentence for every gate that failed, with all the points of which the same is true."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for point in results["points"]:
-        for gate in point["gates"]:
-            if gate["passed"] is False:
-                found.setdefault((gate_name(gate), _sentence(gate["text"])), []).append(clean(point["id"]))
-    return [f"{name}, {_some(points)}: {text}" for (name, text), points in found.items()]
-
-
 def gate_name(gate: dict[str, Any]) -> str:
     return clean(gate["name"]).replace("_", " ")
-
-
-def _some(names: list[str]) -> str:
-    """`a, b, c and 4 more`."""
-    if len(names) <= 3:
-        return ", ".join(names)
-    return f"{', '.join(names[:2])} and {len(names) - 2} more"
-
-
-def run_reasons(results: dict[str, Any]) -> list[str]:
-    """Why the run is partial or invalid; empty when it is complete."""
-    run = results["run"]
-    if run["status"] == "complete":
-        return []
-    reasons = failed_hosts(results)
-    if run["points_measured"] < run["points_planned"]:
-        reasons.append(f"Only {run['points_measured']} of {plural(run['points_planned'], 'point')} were measured.")
-    uncounted = [point for point in results["points"] if not point["counted"]]
-    if uncounted:
-        some = _some([clean(point["id"]) for point in uncounted])
-        verb = "is" if len(uncounted) == 1 else "are"
-        reasons.append(f"{plural(len(uncounted), 'point')} {verb} not counted: {some}.")
-    return reasons or ["The run did not end as planned; no further reason was recorded."]
 
 
 def verdict_line(results: dict[str, Any]) -> tuple[str, str]:
@@ -394,9 +357,3 @@ def against(verdict: dict[str, Any]) -> str:
 
 def source_of(item: dict[str, Any]) -> str:
     return f"{clean(item['source'])}, {clean(item['date'])}" if item["date"] else clean(item["source"])
-
-
-def _sentence(text: str) -> str:
-    """With exactly one full stop."""
-    text = clean(text)
-    return text if text.endswith((".", "!", "?")) else text + "."

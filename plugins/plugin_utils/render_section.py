@@ -11,7 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.units import format_count
-from ansible_collections.hostmax.storage.plugins.plugin_utils import render_figures, render_timing, render_volumes
+from ansible_collections.hostmax.storage.plugins.plugin_utils import (
+    render_figures,
+    render_hosts,
+    render_timing,
+    render_volumes,
+)
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model import (
     LIMIT_SHORT,
     Row,
@@ -26,7 +31,6 @@ from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model impor
 )
 
 PASSED = {True: "✓ passed", False: "✗ failed", None: "– not judged"}
-MOST_HOST_ROWS = 2000
 
 
 def view(section: Section, number: int) -> dict[str, Any]:
@@ -45,7 +49,7 @@ def view(section: Section, number: int) -> dict[str, Any]:
         "split": _split(section),
         "volumes": {} if many or not measured else _volume_table(section),
         "ranking": _ranking(section) if many else {},
-        "hosts": _host_table(section),
+        "hosts": render_hosts.host_table(section),
         "gates": [
             [clean(row.point["id"]), gate_name(gate), PASSED[gate["passed"]], clean(gate["text"])]
             for row in section.rows
@@ -150,7 +154,8 @@ def cards(section: Section) -> list[dict[str, str]]:
             {
                 "label": "Latency at the maximum",
                 "value": latency(row.lat_ns("mean")),
-                "note": f"mean; p99 {latency(row.lat_ns('p99'))}, p99.9 {latency(row.lat_ns('p99_9'))}",
+                "note": f"mean; p99 {latency(row.lat_ns('p99'))}, p99.9 {latency(row.lat_ns('p99_9'))}"
+                + (f"; {row.latency_words}" if row.latency_words else ""),
             }
         )
     fair = row.point["fairness"]
@@ -173,6 +178,10 @@ def cards(section: Section) -> list[dict[str, str]]:
             else f"busiest CPU {percent(max(row.cpu('busiest_cpu'), default=None))}"
         )
         found.append({"label": "Client CPU busy", "value": percent(row.cpu_busy), "note": note})
+    window = row.point["window"]
+    if window and len(row.point["timing"]) > 1:
+        note = f"of the point; first I/Os within {render_timing.milliseconds(window['skew_s'])}"
+        found.append({"label": "Hosts together", "value": percent(window["overlap"]), "note": note})
     limit = _limit(section)
     if limit:
         found.append({"label": "Held back by", "value": limit["kind"], "note": limit["text"]})
@@ -241,17 +250,18 @@ def _ladder_row(row: Row) -> dict[str, Any]:
     slowest = (
         fair["slowest"]["iops"] / fair["median_iops"] if fair and fair["slowest"] and fair["median_iops"] else None
     )
+    star = "*" if row.latency_words else ""
     cells = [
         str(row.volumes),
         "-" if row.iops is None else format_count(row.iops),
         "-" if row.bytes_per_s is None else megabytes(row.bytes_per_s),
         percent(row.efficiency) if row.counted else "-",
-        *(latency(row.lat_ns(name)) for name in ("mean", "p50", "p99", "p99_9", "p99_99", "max")),
+        *(latency(row.lat_ns(name)) + star for name in ("mean", "p50", "p99", "p99_9", "p99_99", "max")),
         percent(row.cpu_busy),
         percent(slowest),
         row.limit_words
         + (f" (without {_names(row.missing_hosts)})" if row.missing_hosts else "")
-        + (f" ({row.latency_words})" if row.latency_words else ""),
+        + (f" (* {row.latency_words})" if row.latency_words else ""),
     ]
     return {"cells": cells, "marks": row.marks, "counted": row.counted}
 
@@ -302,27 +312,3 @@ def _ranking(section: Section) -> dict[str, Any]:
     if row is None:
         return {}
     return {"volumes": row.volumes, **render_volumes.ranking(section, row)}
-
-
-def _host_table(section: Section) -> list[list[str]]:
-    """A line a host at the headline point, where there are several."""
-    row = section.headline_row
-    if row is None or len(row.point["hosts_expected"]) < 2:
-        return []
-    lines = []
-    for host in row.point["hosts_expected"][:MOST_HOST_ROWS]:
-        total = (row.point["per_host"].get(host) or {}).get("total") or {}
-        lat, cpu = total.get("lat_ns") or {}, row.point["cpu"].get(host) or {}
-        lines.append(
-            [
-                clean(host),
-                figure(total.get("iops"), "iops"),
-                figure(total.get("bytes_per_s"), "bytes_per_s"),
-                latency(lat.get("mean")),
-                latency(lat.get("p99")),
-                percent(cpu.get("busy")),
-                clean(row.point["workload"]["engine_used"].get(host, "-")),
-                *render_timing.host_times(row.point, host),
-            ]
-        )
-    return lines

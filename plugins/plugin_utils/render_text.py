@@ -20,15 +20,17 @@ from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model impor
     Section,
     against,
     clean,
-    failed_gates,
-    failed_hosts,
     figure,
     latency,
     megabytes,
     percent,
     read_sections,
-    run_reasons,
     source_of,
+)
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_trouble import (
+    failed_gates,
+    failed_hosts,
+    run_reasons,
 )
 
 COLUMNS = 100
@@ -134,6 +136,8 @@ def _cells(row: Row) -> tuple[str, ...]:
 def _after(row: Row, width: int) -> str:
     """What held the point back and its mark, shortened by meaning, not in the middle of a word."""
     text = row.limit_words
+    if row.point["status"] == "partial":
+        return text if len(text) <= width else f"only {row.hosts_words}"
     if row.missing_hosts:
         text += f" ({len(row.point['hosts_measured'])}/{len(row.point['hosts_expected'])} hosts)"
     if not row.counted:

@@ -11,7 +11,16 @@ from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model import clean, percent
 
-POINT_HEADS = ["Point", "Hosts", "Start skew", "Together", "Common window", "Clocks known to", "First", "Last"]
+POINT_HEADS = [
+    "Point",
+    "Hosts",
+    "Start skew",
+    "Together",
+    "Common window",
+    "Clocks known to",
+    "First to begin",
+    "Last to begin",
+]
 
 
 def milliseconds(seconds: float | None) -> str:
@@ -27,8 +36,10 @@ def together(results: dict[str, Any]) -> str | None:
     skew_s = max(window["skew_s"] for window in windows)
     overlap = min(window["overlap"] for window in windows)
     doubt_s = max(window["uncertainty_s"] for window in windows)
+    lost = any(len(point["hosts_measured"]) < len(point["hosts_expected"]) for point in results["points"])
+    who = "The hosts that measured" if lost else "All hosts"
     return (
-        f"All hosts began within {milliseconds(skew_s)} of each other and were doing I/O together for at least "
+        f"{who} began within {milliseconds(skew_s)} of each other and were doing I/O together for at least "
         f"{percent(overlap)} of each point; their clocks are known to {milliseconds(doubt_s)}."
     )
 
@@ -52,15 +63,6 @@ def _point(point: dict[str, Any]) -> list[str]:
         clean(by_start[0]),
         clean(by_start[-1]),
     ]
-
-
-def host_times(point: dict[str, Any], host: str) -> list[str]:
-    """[first I/O after that of the earliest host, last I/O after the same moment] of a host in a point."""
-    timing = point["timing"]
-    if host not in timing:
-        return ["-", "-"]
-    first_s = min(each["first_io_s"] for each in timing.values())
-    return [f"+{milliseconds(timing[host]['skew_s'])}", f"+{timing[host]['last_io_s'] - first_s:,.3f} s"]
 
 
 def clock(host: dict[str, Any]) -> str:

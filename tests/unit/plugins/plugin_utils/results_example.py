@@ -63,17 +63,18 @@ def partial() -> dict[str, Any]:
     lost.update(status="unreachable", reason="Connection timed out while collecting p03-4k-randread-v04.")
     for point in results["points"][2:]:
         point["hosts_measured"].remove(lost["name"])
-        for section in ("per_host", "per_volume", "cpu", "job"):
+        for section in ("per_host", "per_volume", "cpu", "job", "timing"):
             del point[section][lost["name"]]
         for quantity in ("iops", "bytes_per_s"):
             point["total"][quantity] *= 2 / 3
             point["read"][quantity] *= 2 / 3
         _fail_gate(point, "hosts", 2.0, 3.0, f"not measured by {lost['name']}")
+        point["status"] = "partial"
     point = results["points"][-1]
     point.update(
         status="missing", read=None, write=None, total=None, window=None, fairness=None, series=None, levels=None
     )
-    point.update(hosts_measured=[], per_host={}, per_volume={}, cpu={}, limit=None, gates=[])
+    point.update(hosts_measured=[], per_host={}, per_volume={}, cpu={}, timing={}, limit=None, gates=[])
     ladder = results["ladders"][0]
     ladder["rungs"] = ladder["rungs"][:2]
     ladder.update(knee_volumes=None, maximum=_maximum(ladder["rungs"]), limit=results["points"][1]["limit"])

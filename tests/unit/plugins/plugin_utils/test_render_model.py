@@ -6,10 +6,13 @@ import jsonschema
 import pytest
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model import (
     clean,
-    failed_gates,
     read_sections,
-    run_reasons,
     verdict_line,
+)
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_trouble import (
+    failed_gates,
+    failed_hosts,
+    run_reasons,
 )
 
 from . import results_example as examples
@@ -98,10 +101,33 @@ def test_the_binding_cap_depends_on_the_block_size():
 
 
 def test_reasons_of_a_partial_run_name_the_host_the_points_and_the_gap():
-    host, gap, points = run_reasons(examples.partial())
+    host, gap, some_hosts, points = run_reasons(examples.partial())
     assert host == "Host client0002 is unreachable: Connection timed out while collecting p03-4k-randread-v04."
     assert gap == "Only 6 of 7 points were measured."
-    assert points.startswith("5 points are not counted: p03-4k-randread-v04")
+    assert some_hosts == (
+        "4 points were not measured by all hosts: p03-4k-randread-v04, p04-4k-randread-v08 and 2 more."
+    )
+    assert points == "1 point is not counted: p07-4k-randread-v20."
+
+
+def test_hosts_that_failed_for_the_same_reason_share_a_sentence():
+    results = examples.example(hosts=200, rungs=(1,))
+    for host in results["hosts"][10:]:
+        host.update(status="unreachable", reason="Connection refused")
+    results["hosts"][0].update(status="late", reason="it began p01 3.2 s after the others")
+    assert failed_hosts(results) == [
+        "Host client0001 was late: it began p01 3.2 s after the others.",
+        "Hosts client0011, client0012 and 188 more are unreachable: Connection refused.",
+    ]
+
+
+def test_a_thousand_reasons_are_a_screen_of_sentences():
+    results = examples.example(hosts=1000, rungs=(1,))
+    for number, host in enumerate(results["hosts"]):
+        host.update(status="failed", reason=f"fio was killed by signal {number}")
+    sentences = failed_hosts(results)
+    assert len(sentences) == 21
+    assert sentences[-1] == "980 more hosts did not take part: results.json names them."
 
 
 def test_the_same_gate_of_many_points_is_one_sentence():
