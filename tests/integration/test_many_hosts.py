@@ -130,7 +130,8 @@ def test_a_wrong_clock_changes_no_figure_and_is_named(unlike):
 
 def test_a_weak_host_is_seen_beside_the_others_and_in_the_total(unlike):
     (point,) = results_in(unlike)["points"]
-    assert point["per_host"]["weak"]["total"]["iops"] == near(100)
+    # 32 I/Os at once are 5 % of what it does in the whole point
+    assert point["per_host"]["weak"]["total"]["iops"] == near(100, 0.1)
     assert point["total"]["iops"] == near(4100)
     assert point["fairness"]["slowest"]["host"] == "weak"
 

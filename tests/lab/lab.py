@@ -75,7 +75,7 @@ class Lab:
     def _make_clock(self) -> None:
         target = self.directory / "clock.so"
         if not target.exists():
-            compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
+            compiler = next((path for path in map(shutil.which, COMPILERS) if path), None)
             if compiler is None:
                 raise LabError(f"A wrong clock needs a C compiler: {', '.join(COMPILERS)}")
             source = pathlib.Path(__file__).with_name("clock.c")
