@@ -249,7 +249,8 @@ class Agent:
             if schedule.has_changed(self.work_dir, current):
                 raise MovedError
         begun_s = sample["window"]["start_s"] - point["ramp_s"] if sample["window"] else sample["started_s"]
-        sample["late_s"] = late_s if begun_s is None else begun_s - planned_s
+        # a point that was left out is late by all of it, however short it is
+        sample["late_s"] = max(late_s, point["runtime_s"]) if begun_s is None else begun_s - planned_s
         sample.update(round=current.number, clock_shift_s=shift_s)
         self._keep(point, sample)
 

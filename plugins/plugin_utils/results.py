@@ -76,7 +76,8 @@ def _host(name: str, plan: Mapping[str, Any], run: RunDirectory, facts: Mapping[
     """A host's facts, its volumes and how it fared; a host that was never reached has only its plan."""
     status, reason = run.read_status(name)
     if status is None:
-        status, reason = "failed", "it failed or was not reached before it could measure"
+        ready = "it was ready, and the run ended before it measured"
+        status, reason = "failed", ready if facts else "it failed or was not reached before it could measure"
     planned = plan["hosts"][name]["volumes"]
     unknown = {"size_bytes": None, "identity": None, "cap": None, "backing": None}
     return {

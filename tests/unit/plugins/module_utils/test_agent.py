@@ -156,6 +156,7 @@ def test_a_point_whose_time_has_passed_is_left_out_and_the_next_one_is_in_step(t
     left_out = rounds.sample("b")
     assert left_out["status"] == "failed"
     assert "it was not started: the host was busy until " in left_out["faults"][0]
+    assert left_out["late_s"] >= 5
 
 
 def test_nobody_says_when_a_fio_would_have_begun_that_failed_before_its_first_io(tmp_path, monkeypatch):
