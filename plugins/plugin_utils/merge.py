@@ -151,7 +151,7 @@ def merge_point(point: Mapping[str, Any], samples: Mapping[str, Json], heads: Ma
     for host in hosts:
         sample = unpack_arrays(samples[host])
         steps = _steps_of(sample, heads[host])
-        rate = _rate_in(steps, sample, window)
+        rate = _rate_in(steps, sample, window, heads[host].time)
         ways, per_volume[host] = _volumes(sample["volumes"], rate)
         series.add(steps, sample)
         if ways:
@@ -201,11 +201,11 @@ def _steps_of(sample: Mapping[str, Any], head: Head) -> Steps | None:
     return Steps(head.time.start_s, found["interval_s"], head.time.last_s, count) if count else None
 
 
-def _rate_in(steps: Steps | None, sample: Mapping[str, Any], window: Window | None) -> Rate:
+def _rate_in(steps: Steps | None, sample: Mapping[str, Any], window: Window | None, own: HostTime | None) -> Rate:
     """How a volume's rate in the window is found; None, its own average, without steps or without a window."""
-    if steps is None or window is None or window.length_s <= 0:
+    if steps is None or own is None or window is None or window.length_s <= 0:
         return lambda _name, _way: None
-    places, volumes, length_s = steps.between(window), sample["steps"]["volumes"], window.length_s
+    places, volumes, length_s = steps.between(window, own), sample["steps"]["volumes"], window.length_s
     return lambda name, way: ios_between(volumes[name][way], places) / length_s
 
 

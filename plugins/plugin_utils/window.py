@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 Json = dict[str, Any]
 
 # histograms cannot be cut to a window: with less overlap than this, percentiles are of another time than the rates
 WHOLE_OVERLAP = 0.95
+# share of a step
+EDGE = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,21 @@ def common_window(times: Sequence[HostTime], uncertainty_s: float) -> Window | N
     return Window(start_s, end_s, overlap, last_s - first_s, doubt_s)
 
 
+class Places(NamedTuple):
+    """Where a window begins and ends in a host's steps, and the steps whose rate holds at these two edges.
+
+    At an edge that another host made, by beginning or ending, the rate changes within the step: what holds inside is
+    the rate of the next whole step inside. At the host's own edges it is the rate of the step itself.
+    """
+
+    first: int
+    first_share: float
+    after: int
+    last: int
+    last_share: float
+    before: int
+
+
 class Steps:
     """A host's I/Os over time: step k begins `interval_s` after step k - 1, and the last ends with the last I/O."""
 
@@ -79,14 +96,32 @@ class Steps:
         """(step, share of it that has passed) of an instant; before the first and after the last I/O their ends."""
         if at_s >= self.last_s:
             return self.count, 0.0
-        passed_s = max(0.0, at_s - self.start_s)
-        step = min(int(passed_s / self.interval_s), self.count - 1)
-        length_s = self._rest_s if step == self.count - 1 else self.interval_s
-        return step, min(1.0, (passed_s - step * self.interval_s) / length_s)
+        passed = max(0.0, at_s - self.start_s) / self.interval_s
+        # an instant is not known better than a few microseconds of an epoch: at the edge of a step is at its edge
+        step = round(passed)
+        if abs(passed - step) < EDGE and step < self.count:
+            return step, 0.0
+        step = min(int(passed), self.count - 1)
+        length = self._rest_s / self.interval_s if step == self.count - 1 else 1.0
+        return step, min(1.0, (passed - step) / length)
 
-    def between(self, window: Window) -> tuple[int, float, int, float]:
-        """The places of a window's two ends, for `ios_between`."""
-        return (*self.place(window.start_s), *self.place(window.end_s))
+    def between(self, window: Window, own: HostTime) -> Places:
+        """The places of a window's two ends in the steps of a host whose own time is `own`."""
+        first, first_share = self.place(window.start_s)
+        last, last_share = self.place(window.end_s)
+        whole = range(first + 1 if first_share else first, min(last, self.count - 1))
+        doubt_s = window.uncertainty_s + 1e-6
+        after = first + 1 if first_share and window.start_s - own.start_s > doubt_s else first
+        before = last - 1 if last_share and own.end_s - window.end_s > doubt_s else last
+        length = self._rest_s / self.interval_s if last == self.count - 1 else 1.0
+        return Places(
+            first,
+            first_share,
+            after if after in whole else first,
+            last,
+            last_share * (length if before in whole and before != last else 1.0),
+            before if before in whole else last,
+        )
 
     def on_grid(self, counts: Sequence[Sequence[int]], start_s: float, interval_s: float, steps: int) -> list[float]:
         """I/Os of all lists together in each step of another grid."""
@@ -100,14 +135,16 @@ class Steps:
         return [after - before for before, after in zip(edges, edges[1:], strict=False)]
 
 
-def ios_between(counts: Sequence[int], places: tuple[int, float, int, float]) -> float:
-    """The I/Os of a list of steps between two places; within a step they count as evenly spread."""
-    first, first_share, last, last_share = places
-    ios: float = sum(counts[first:last])
-    if first_share:
-        ios -= counts[first] * first_share
-    if last_share:
-        ios += counts[last] * last_share
+def ios_between(counts: Sequence[int], places: Places) -> float:
+    """The I/Os of a list of steps between two places.
+
+    A step that the window cuts counts by the share inside, at the rate that `Places` says.
+    """
+    ios: float = sum(counts[places.first : places.last])
+    if places.first_share:
+        ios += counts[places.after] * (1 - places.first_share) - counts[places.first]
+    if places.last_share:
+        ios += counts[places.before] * places.last_share
     return ios
 
 

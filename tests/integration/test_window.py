@@ -19,7 +19,7 @@ pytestmark = [*NEEDS_ROOT, pytest.mark.fio]
 bench = pytest.fixture(made_bench)
 
 CAP_IOPS = 2000
-RUNTIME_S, LATER_S = 6, 2.5
+RUNTIME_S, LATER_S = 10, 3.0
 # how far the second host's clock is from the first one's, which is ours
 WRONG_S = 30.0
 
@@ -64,10 +64,10 @@ class Service:
 def a_point(service, hosts):
     workload = fio_job.Workload.from_mapping({"name": "w", "rw": "randread", "block_size": "4k", "io_depth": 8})
     target = fio_job.Target("v1", service.path, 7, True)
-    job = fio_job.render_job(workload, [target], RUNTIME_S, 0, 250, "points/p01.logs/fio")
+    job = fio_job.render_job(workload, [target], RUNTIME_S, 0, 500, "points/p01.logs/fio")
     engine, _note = fio_tool.choose_engine("auto", fio_tool.read_engines("fio", run_command), 8)
     job = job.replace("\nioengine=io_uring\n", f"\nioengine={engine}\n")
-    common = {"id": "p01", "hash": "0" * 16, "ramp_s": 0, "runtime_s": RUNTIME_S, "log_interval_ms": 250}
+    common = {"id": "p01", "hash": "0" * 16, "ramp_s": 0, "runtime_s": RUNTIME_S, "log_interval_ms": 500}
     for_agent = {**common, "reads": True, "writes": False, "num_jobs": 1, "volumes": ["v1"], "job": job}
     planned = {**common, "volumes": 1, "workload": workload.to_mapping(), "jobs": dict.fromkeys(hosts, job)}
     return for_agent, planned
@@ -118,9 +118,10 @@ def test_the_total_is_what_the_service_gave_while_both_hosts_asked_it(bench, tmp
     window = merged["window"]
     truth = service.iops_between(window["start_s"], window["end_s"])
     assert truth == pytest.approx(CAP_IOPS, rel=0.03)
+    # the kernel lets capped I/Os go in bursts of a tenth of a second: one more or less in 7 s at each edge
     assert merged["total"]["iops"] == pytest.approx(truth, rel=0.03)
     # alone each host had all of it for a while: what the hosts say of themselves adds up to more than there is
     averages = [unpack_figures(sample)["volumes"]["v1"]["read"]["iops"] for sample in samples.values()]
-    assert sum(averages) > 1.15 * truth
+    assert sum(averages) > 1.2 * truth
     assert window["skew_s"] == pytest.approx(LATER_S, abs=0.5)
     assert merged["latency_scope"] == "whole run"

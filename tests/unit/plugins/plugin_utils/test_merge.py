@@ -284,8 +284,8 @@ def test_the_window_total_is_what_arrived_in_it(found, cap):
     point = point_of(hosts)
     start_s, end_s = (point["window"][key] - 1000.0 for key in ("start_s", "end_s"))
     truth = sum(ios for own in arrivals for now, ios in own if start_s <= now < end_s) / (end_s - start_s)
-    # at each edge of the window a host's rate may change within half a second that its steps cannot resolve
-    assert point["total"]["iops"] == pytest.approx(truth, rel=0.06)
+    # a step at the edge of the window holds I/Os from before, when fewer shared the service, and is not taken as even
+    assert point["total"]["iops"] == pytest.approx(truth, rel=0.02)
 
 
 tallies = st.lists(
