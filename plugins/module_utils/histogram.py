@@ -54,10 +54,10 @@ class Histogram:
     of thousands of histograms. A lane is wide enough for every I/O that a run can do.
     """
 
-    __slots__ = ("_known", "_lanes", "n")
+    __slots__ = ("_known", "_lanes")
 
     def __init__(self, counts: Mapping[int, int] | None = None) -> None:
-        self._lanes = self.n = 0
+        self._lanes = 0
         self._known: tuple[int, array[int]] | None = None
         if not counts:
             return
@@ -67,7 +67,11 @@ class Histogram:
                 raise ValueError(f"The count {count} in bin {bin_index} is not one of a latency histogram.")
             dense[bin_index] = count
         self._lanes = int.from_bytes(_little(dense), "little")
-        self.n = sum(counts.values())
+
+    @property
+    def n(self) -> int:
+        """How many were counted."""
+        return sum(self._used()[1])
 
     @property
     def counts(self) -> dict[int, int]:
@@ -101,7 +105,6 @@ class Histogram:
             raise ValueError("The dense histogram has a count that is none.") from error
         histogram._lanes = int.from_bytes(_little(lanes), "little") << LANE_BITS * first
         histogram._known = first, lanes
-        histogram.n = sum(counts)
         return histogram
 
     @classmethod
@@ -116,7 +119,6 @@ class Histogram:
         """Count in everything that `other` counted."""
         self._lanes += other._lanes
         self._known = None
-        self.n += other.n
 
     def to_dense(self) -> list[int]:
         """Flat `[first used bin, its count, the count of the next bin, …, of the last used bin]`; [] when empty."""
@@ -145,18 +147,23 @@ class Histogram:
 
     def percentiles(self, percents: Iterable[str | int | Fraction]) -> list[int | None]:
         """Several percentiles, in the order asked for, in one pass over the bins."""
-        # how many I/Os must be seen: percent / 100 * n, exactly, rounded up
-        thresholds = [-(-numerator * self.n // denominator) for numerator, denominator in map(_share, percents)]
         first, counts = self._used()
-        if not counts:
-            return [None] * len(thresholds)
         reached = list(accumulate(counts))
-        last = len(reached) - 1
-        return [_VALUES[first + min(bisect_left(reached, wanted), last)] for wanted in thresholds]
+        total = reached[-1] if reached else 0
+        shares = [_share(percent) for percent in percents]
+        if not total:
+            return [None] * len(shares)
+        # how many I/Os must be seen: percent / 100 * n, exactly, rounded up
+        wanted = [-(-numerator * total // denominator) for numerator, denominator in shares]
+        return [_VALUES[first + bisect_left(reached, count)] for count in wanted]
 
     def capped(self, percent: str | int | Fraction) -> bool:
         """Whether that percentile lies in the last bin, where it says no more than `17.05 s or longer`."""
         return self.percentile(percent) == value(LAST_BIN)
+
+    def __bool__(self) -> bool:
+        """Whether anything was counted."""
+        return self._lanes > 0
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Histogram) and self._lanes == other._lanes

@@ -66,7 +66,7 @@ class Tally:
         return {"iops": self.iops, "bytes_per_s": self.bytes_per_s, "ios": self.ios, "lat_ns": self._latency()}
 
     def _latency(self) -> Json | None:
-        if not self.lat_n or not self.histogram.n:
+        if not self.lat_n or not self.histogram:
             return None
         # a bin's middle may lie above the largest latency in it (axboe/fio#1984)
         top = self.lat_max_ns if self.lat_max_ns is not None else float("inf")
