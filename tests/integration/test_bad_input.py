@@ -92,15 +92,16 @@ def test_an_fio_that_is_too_old_is_refused(tmp_path, state, device):
     assert "The installed fio 3.1 is too old: install fio 3.19 or newer." in text
 
 
-def test_an_unreachable_host_ends_the_run_before_anything_is_made(tmp_path, state):
+def test_a_run_none_of_whose_hosts_can_be_reached_ends_before_anything_is_made(tmp_path, state):
     inventory = tmp_path / "hosts.yml"
     far = {"ansible_host": "127.0.0.1", "ansible_port": 1, "hostmax_volumes": [{"path": "/dev/disk/by-id/x"}]}
     inventory.write_text(json.dumps({"all": {"hosts": {"far": far}}}))
     settings = {"hostmax_results": str(tmp_path / "results")}
     done = play("host_max", settings, "-i", str(inventory), HOSTMAX_STATE=str(state))
-    assert done.returncode == 4, done.stdout
-    assert "UNREACHABLE" in done.stdout
-    assert "Connection refused" in done.stdout
+    assert done.returncode == 2, done.stdout
+    assert "far cannot be reached: connect to host 127.0.0.1 port 1: Connection refused" in done.stdout
+    assert "No host of this run can be reached" in done.stdout
+    assert "Make the thin volumes" not in done.stdout
 
 
 def test_without_room_for_what_may_be_written_thin_volumes_are_refused(tmp_path, request):

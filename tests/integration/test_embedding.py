@@ -259,7 +259,9 @@ def test_ctrl_c_in_the_program_puts_the_hosts_back_and_is_handed_on(bench):
     script = bench.temporary.parent / "program.py"
     settings = json.dumps(LONG)
     script.write_text(
-        f"import hostmax\nhostmax.run(settings={settings}, results={str(bench.results)!r}, output=print)\n"
+        # where these tests run in the background of a shell, SIGINT is ignored by all that they start
+        "import signal, hostmax\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"hostmax.run(settings={settings}, results={str(bench.results)!r}, output=print)\n"
     )
     env = {**os.environ, "HOSTMAX_STATE": str(bench.state), "TMPDIR": str(bench.temporary)}
     program = subprocess.Popen([sys.executable, str(script)], cwd="/", env=env, stderr=subprocess.PIPE, text=True)
