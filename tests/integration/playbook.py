@@ -32,6 +32,16 @@ NEEDS_LAB = [
 ]
 
 
+# after a stall the kernel's throttle gives out what was left unused of one slice, which is 100 ms (blk-throttle)
+THROTTLE_SLICE_S = 0.1
+
+
+def at_cap(cap: float, runtime_s: float, share: float = 0.02):
+    """A rate measured under an imposed cap: within ``share`` of it, or above it by what one slice may add."""
+    low, high = (1 - share) * cap, (1 + share + THROTTLE_SLICE_S / runtime_s) * cap
+    return pytest.approx((low + high) / 2, abs=(high - low) / 2)
+
+
 def environment(**changes: str) -> dict[str, str]:
     """The user's environment with the checkout's collection and the venv's tools."""
     base = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}

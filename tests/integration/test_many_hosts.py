@@ -15,7 +15,7 @@ import pytest
 
 from tests.lab import Lab, LabError
 
-from .playbook import NEEDS_LAB, Started, first_screen, play, results_of, run_id_of, soon
+from .playbook import NEEDS_LAB, Started, at_cap, first_screen, play, results_of, run_id_of, soon
 
 pytestmark = NEEDS_LAB
 
@@ -44,7 +44,7 @@ def spread_s(run: pathlib.Path) -> float:
 
 
 def near(value: float, share: float = 0.02):
-    return pytest.approx(value, rel=share)
+    return at_cap(value, SETTINGS["hostmax_runtime_s"], share)
 
 
 @pytest.mark.parametrize("forks", [4, 1])
