@@ -32,13 +32,13 @@ from ansible_collections.hostmax.storage.plugins.module_utils import (
     fio_run,
     fio_tool,
     guard,
+    handlers,
     host_state,
     journal,
     progress,
     restore,
     schedule,
     shared_mark,
-    thin_volumes,
 )
 
 POLL_S = 0.02
@@ -301,7 +301,7 @@ class Agent:
         What cannot be put back is said and left to the next restore.
         """
         try:
-            left = thin_volumes.remove(restore.open_journal(self.plan["run_id"]))["left"]
+            left = restore.open_journal(self.plan["run_id"]).restore(handlers.HANDLERS)["left"]
         except journal.JournalError as exc:
             left = [{"what": "journal", "why": str(exc)}]
         if self._claimed() and not left:

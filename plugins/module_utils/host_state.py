@@ -22,6 +22,8 @@ Identity = Dict[str, Any]
 Run = Callable[[List[str]], Tuple[int, str, str]]
 
 MARK = "HOSTMAX_RUN"
+# the run id of what `prepare` made: it stands until it is restored, over restarts too
+PREPARED = "prepared"
 STATE_VARIABLE = "HOSTMAX_STATE"
 _ROOT_STATE = "/var/lib/hostmax"
 _USER_STATE = "~/.local/state/hostmax"
@@ -104,10 +106,11 @@ def _check_private(path: str) -> None:
 
 def _check_machine(path: str) -> None:
     """Leave the name of this machine in a new work directory, whole before anybody can see it; compare it later."""
+    own = installation() if os.path.basename(path) == PREPARED else machine()
     name = os.path.join(path, _MACHINE)
     draft = f"{name}.{os.getpid()}.{os.urandom(4).hex()}"
     with open(draft, "w", encoding="ascii") as handle:
-        handle.write(machine() + "\n")
+        handle.write(own + "\n")
     try:
         with contextlib.suppress(FileExistsError):
             os.link(draft, name)
@@ -115,7 +118,7 @@ def _check_machine(path: str) -> None:
         os.unlink(draft)
     with open(name, encoding="ascii") as handle:
         maker = handle.read().strip()
-    if maker != machine():
+    if maker != own:
         raise HostError(
             f"The work directory {path} was made by another host, or before a restart of this one: where hosts share "
             f"the file system of {state_root()}, give each a place of its own with {STATE_VARIABLE} in its environment."
@@ -125,6 +128,16 @@ def _check_machine(path: str) -> None:
 def machine() -> str:
     """This boot and this process namespace (a container has its own): who may use a work directory."""
     return " ".join((boot_id(), os.readlink("/proc/self/ns/pid")))
+
+
+def installation() -> str:
+    """This machine over its restarts: its machine id (machine-id(5)) and its name, which clones do not share."""
+    try:
+        with open("/etc/machine-id", encoding="ascii", errors="replace") as handle:
+            own = handle.read().strip()
+    except OSError:
+        own = ""
+    return " ".join((own or "no-machine-id", os.uname().nodename))
 
 
 def remove_work_dir(run_id: str) -> None:

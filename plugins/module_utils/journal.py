@@ -12,7 +12,7 @@ import fcntl
 import json
 import os
 import time
-from typing import Any, Callable, Iterator, Mapping, NamedTuple
+from typing import Any, Callable, Collection, Iterator, Mapping, NamedTuple
 
 from ansible_collections.hostmax.storage.plugins.module_utils import host_state
 
@@ -24,6 +24,8 @@ _POLL_S = 0.05
 RESTORED = "restored"
 NOTHING = "nothing to do"
 LEFT = "left"
+# fact of an entry in a journal that goes on over restarts: the boot in which the change was made
+BOOT = "boot_id"
 
 
 class JournalError(host_state.HostError):
@@ -40,6 +42,11 @@ class Entry(NamedTuple):
     done: dict[str, Any] | None
     result: str | None
     why_left: str | None
+
+    @property
+    def of_this_boot(self) -> bool:
+        """Whether the change was made since the host was started; live values of an earlier boot are gone."""
+        return bool(self.facts.get(BOOT, host_state.boot_id()) == host_state.boot_id())
 
     @property
     def what(self) -> str:
@@ -81,7 +88,10 @@ class Journal:
         A change with the same kind and key that was not put back yet keeps its first record: the first original counts.
         """
         with self.held():
-            self._check_boot()
+            if self.run_id == host_state.PREPARED:
+                facts = dict(facts, **{BOOT: host_state.boot_id()})
+            else:
+                self._check_boot()
             entries = self.entries()
             for entry in entries:
                 if key is not None and (entry.kind, entry.key) == (kind, key) and entry.result is None:
@@ -238,19 +248,24 @@ class Journal:
     # -- putting back -------------------------------------------------------------------------------------------------
 
     def restore(
-        self, handlers: Mapping[str, Handler], wait_s: float = LOCK_WAIT_S, check: bool = False
+        self,
+        handlers: Mapping[str, Handler],
+        wait_s: float = LOCK_WAIT_S,
+        check: bool = False,
+        kinds: Collection[str] | None = None,
     ) -> dict[str, Any]:
         """Put every change back, the last one first; return {"restored": [what], "left": [{"what", "why"}]}.
 
         A handler that leaves something, fails or is missing does not keep the others from being put back; what was left
-        is tried again by the next restore. With ``check`` nothing is changed, and the same is returned.
+        is tried again by the next restore. With ``check`` nothing is changed, and the same is returned. With ``kinds``
+        only changes of these kinds are put back.
         """
         result: dict[str, Any] = {"restored": [], "left": []}
         if not os.path.exists(self.path):
             return result
         with contextlib.nullcontext() if check else self.held(wait_s):
             for entry in reversed(self.entries()):
-                if entry.result is None:
+                if entry.result is None and (kinds is None or entry.kind in kinds):
                     outcome = _undo(entry, handlers, check)
                     if not check:
                         self._note(entry, outcome)

@@ -12,7 +12,7 @@ import os
 import time
 from typing import Any
 
-from ansible_collections.hostmax.storage.plugins.module_utils import host_state, thin_volumes
+from ansible_collections.hostmax.storage.plugins.module_utils import handlers, host_state
 from ansible_collections.hostmax.storage.plugins.module_utils.journal import NAME, Journal, JournalError
 
 # The agent undoes its own journal when it is asked to end; it gets the time for that before it is killed.
@@ -25,8 +25,17 @@ def open_journal(run_id: str) -> Journal:
 
 
 def due_runs(min_age_s: float) -> list[str]:
-    """The runs of this host that are over: agent ended, an earlier boot, or no agent for ``min_age_s``; oldest last."""
-    return [run_id for run_id in host_state.list_runs() if _is_due(run_id, min_age_s)]
+    """The runs of this host that are over: agent ended, an earlier boot, or no agent for ``min_age_s``; oldest last.
+
+    The standing preparation is none of them.
+    """
+    runs = [run_id for run_id in host_state.list_runs() if run_id != host_state.PREPARED]
+    return [run_id for run_id in runs if _is_due(run_id, min_age_s)]
+
+
+def is_prepared() -> bool:
+    """Whether a preparation stands on this host."""
+    return os.path.isdir(host_state.work_dir(host_state.PREPARED))
 
 
 def _is_due(run_id: str, min_age_s: float) -> bool:
@@ -67,7 +76,7 @@ def restore_run(run_id: str, keep_results: bool = False, check: bool = False) ->
     ]
     restored: list[str] = []
     try:
-        result = open_journal(run_id).restore(thin_volumes.HANDLERS, check=check)
+        result = open_journal(run_id).restore(handlers.HANDLERS, check=check)
         restored = result["restored"]
         left += result["left"]
     except JournalError as exc:
@@ -95,10 +104,15 @@ def restore_run(run_id: str, keep_results: bool = False, check: bool = False) ->
 
 
 def restore_host(
-    run_id: str | None, min_age_s: float, keep_results: bool = False, check: bool = False
+    run_id: str | None, min_age_s: float, keep_results: bool = False, check: bool = False, prepared: bool = False
 ) -> list[dict[str, Any]]:
-    """Restore one run, whatever state it is in; without a run id every run of this host that is over."""
+    """Restore one run, whatever state it is in; without a run id every run of this host that is over.
+
+    ``prepared``: after these, what the standing preparation changed as well.
+    """
     due = due_runs(min_age_s) if run_id is None else [run_id]
+    if prepared and is_prepared() and host_state.PREPARED not in due:
+        due.append(host_state.PREPARED)
     return [restore_run(name, keep_results, check) for name in due]
 
 

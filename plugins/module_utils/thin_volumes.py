@@ -149,7 +149,7 @@ def create(
         try:
             made = _create(wanted, hierarchy, book, run, warnings)
         except (host_state.HostError, OSError) as exc:
-            left = book.restore(HANDLERS)["left"]
+            left = remove(book)["left"]
             names = "; still there: " + ", ".join(item["what"] for item in left) if left else ""
             if names or not isinstance(exc, host_state.HostError):
                 raise ThinError(f"The thin volumes of {run_id} cannot be made ({exc}){names}.") from exc
@@ -364,5 +364,5 @@ HANDLERS: dict[str, Handler] = dict(
 
 
 def remove(book: Journal) -> dict[str, Any]:
-    """Put back everything the journal holds: no thin volume, device, cgroup, link or file of the run is left."""
-    return book.restore(HANDLERS)
+    """Put back what making thin volumes changed: no volume, device, cgroup, link or file of them is left."""
+    return book.restore(HANDLERS, kinds=HANDLERS)

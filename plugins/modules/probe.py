@@ -78,6 +78,10 @@ machine:
   description: The same for two hosts only where they are one machine with one state directory.
   returned: success
   type: str
+prepared:
+  description: Whether the playbook C(prepare) set up this host and it was not put back since.
+  returned: success
+  type: bool
 leftovers:
   description: Runs on this host that are over and were not put back; M(hostmax.storage.restore) does that.
   returned: success
@@ -155,6 +159,7 @@ def main() -> None:
         machine=machine_name(),
         volumes=verdicts,
         leftovers=restore.due_runs(LEFTOVER_AGE_S),
+        prepared=restore.is_prepared(),
     )
 
 

@@ -29,6 +29,12 @@ options:
     description: Age in seconds from which a run that has no agent yet is taken to be over; only without O(run_id).
     type: int
     default: 600
+  prepared:
+    description:
+      - Whether to put back, after that, what the playbook C(prepare) set up on this host to stay. It is never restored
+        otherwise, not by its age and not after a reboot.
+    type: bool
+    default: false
   directory:
     description:
       - The run directory on the controller. Where the run's agent still waits on the host for its results to be
@@ -61,6 +67,10 @@ EXAMPLES = r"""
 
 - name: Put back what runs that are over have left on this host
   hostmax.storage.restore:
+
+- name: Put back everything, the preparation of the host too
+  hostmax.storage.restore:
+    prepared: true
 """
 
 RETURN = r"""
@@ -118,6 +128,7 @@ def main() -> None:
         argument_spec={
             "run_id": {"type": "str"},
             "min_age_s": {"type": "int", "default": 600},
+            "prepared": {"type": "bool", "default": False},
             "directory": {"type": "path"},
             "keep_results": {"type": "bool", "default": False},
         },
@@ -126,7 +137,11 @@ def main() -> None:
     options = module.params
     try:
         runs = restore.restore_host(
-            options["run_id"], options["min_age_s"], keep_results=options["keep_results"], check=module.check_mode
+            options["run_id"],
+            options["min_age_s"],
+            keep_results=options["keep_results"],
+            check=module.check_mode,
+            prepared=options["prepared"],
         )
     except host_state.HostError as exc:
         module.fail_json(msg=str(exc))

@@ -350,3 +350,20 @@ def test_another_host_or_boot_adds_no_change_to_a_journal_but_may_put_back(path,
         Journal(path).record("thing", key="/b")
     assert Journal(path).restore(world.handlers)["restored"] == ["thing /a"]
     assert [entry.key for entry in Journal(path).entries()] == ["/a"]
+
+
+def test_one_kind_of_change_can_be_put_back_alone(path):
+    book = Journal(path)
+    for kind in ("mount", "sysctl", "mount"):
+        book.record(kind, key=f"{kind} {len(book.entries())}")
+    undone = []
+
+    def handler(entry, _check):
+        undone.append(entry.key)
+        return Outcome(RESTORED)
+
+    handlers = {"mount": handler, "sysctl": handler}
+    assert book.restore(handlers, kinds={"mount"})["left"] == []
+    assert undone == ["mount 2", "mount 0"]
+    book.restore(handlers)
+    assert undone == ["mount 2", "mount 0", "sysctl 1"]

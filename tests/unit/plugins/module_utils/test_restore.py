@@ -145,3 +145,37 @@ def test_the_summary_is_one_sentence():
     assert restore.summary([run]) == "1 change of run1 put back, nothing left."
     ended = {**run, "restored": [], "ended": [7, 8]}
     assert restore.summary([ended]) == "2 processes ended, 0 changes of run1 put back, nothing left."
+
+
+# -- what `prepare` set up --------------------------------------------------------------------------------------------
+
+
+def test_a_preparation_stands_until_it_is_asked_for_also_over_a_reboot(monkeypatch, state):
+    make_run(host_state.PREPARED)
+    monkeypatch.setattr(host_state, "boot_id", lambda: "another boot")
+    assert restore.is_prepared()
+    assert restore.due_runs(min_age_s=0) == []
+    assert restore.restore_host(None, 0) == []
+    (run,) = restore.restore_host(None, 0, prepared=True)
+    assert (run["run_id"], run["left"], run["removed"]) == (host_state.PREPARED, [], True)
+    assert not restore.is_prepared()
+    assert restore.restore_host(None, 0, prepared=True) == []
+
+
+def test_what_is_prepared_after_a_reboot_joins_what_was_prepared_before(monkeypatch):
+    make_run(host_state.PREPARED)
+    book = restore.open_journal(host_state.PREPARED)
+    first = book.entries()[0]
+    assert first.of_this_boot
+    monkeypatch.setattr(host_state, "boot_id", lambda: "another boot")
+    host_state.make_work_dir(host_state.PREPARED)
+    assert book.record(first.kind, first.key) == first.id, "the first original counts"
+    book.record("file", "/a/new/one")
+    assert [entry.of_this_boot for entry in book.entries()] == [False, False, False, True]
+
+
+def test_the_preparation_of_another_machine_is_refused(monkeypatch):
+    host_state.make_work_dir(host_state.PREPARED)
+    monkeypatch.setattr(host_state, "installation", lambda: "another machine")
+    with pytest.raises(host_state.HostError, match="made by another host"):
+        host_state.make_work_dir(host_state.PREPARED)
