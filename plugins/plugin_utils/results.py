@@ -148,7 +148,9 @@ def _points(
         first = lightest.get(case)
         # another block of the same load is no lighter one
         lighter = first if first and first["volumes"] < point["volumes"] else None
-        point["limit"] = limits.find_limit(limits.Context(point, planned["workload"], hosts, caps, lighter))
+        point["limit"] = limits.find_limit(
+            limits.Context(point, planned["workload"], hosts, caps, lighter, plan["settings"])
+        )
         if point["counted"]:
             lightest.setdefault(case, point)
         points.append(point)
