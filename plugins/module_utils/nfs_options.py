@@ -114,7 +114,9 @@ def parse(text: str) -> Words:
         if not part:
             continue
         if re.search(r"[\s\"'\\\x00-\x1f]", part):
-            raise OptionError(f"The mount option {part!r} holds a blank or a quote; give the options as name=value,name.")
+            raise OptionError(
+                f"The mount option {part!r} holds a blank or a quote; give the options as name=value,name."
+            )
         name, equals, value = part.partition("=")
         if not name:
             raise OptionError(f"The mount option {part!r} has no name; give the options as name=value,name.")
@@ -277,7 +279,7 @@ def kernel_io_bytes(wanted: int, page_bytes: int = 4096) -> int:
     if wanted >= LARGEST_IO_BYTES:
         return LARGEST_IO_BYTES
     if wanted < page_bytes:
-        return 2 ** (wanted.bit_length() - 1)
+        return 1 << (wanted.bit_length() - 1)
     return wanted // page_bytes * page_bytes
 
 
