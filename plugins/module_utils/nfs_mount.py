@@ -123,8 +123,8 @@ def _settle(step: Step, book: Journal, timeout_s: float) -> list[str]:
     live = nfs_live.look(wanted.path)
     if live is None:
         raise MountError(f"{wanted.path} was mounted, but the kernel shows no NFS mount there.")
-    if _settle_read_ahead(wanted, live, book) or _settle_fstab(wanted, book):
-        step.changed = True
+    settled = [_settle_read_ahead(wanted, live, book), _settle_fstab(wanted, book)]
+    step.changed = step.changed or any(settled)
     return warnings
 
 
