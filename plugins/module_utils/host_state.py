@@ -158,7 +158,7 @@ def _check_no_mount(path: str) -> None:
     """What is mounted below a work directory is never removed with it: it may be somebody's data."""
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as handle:
         points = [line.split()[4] for line in handle]
-    # mountinfo writes a blank as \\040, which no run id has
+    # mountinfo writes a blank as four characters
     below = [point for point in points if point.startswith(path.replace(" ", "\\040") + "/")]
     if below:
         raise HostError(f"The work directory {path} is not removed, because {below[0]} is still mounted; unmount it.")

@@ -1,4 +1,4 @@
-"""What a test does on a guest: one request as JSON on stdin, one answer as JSON on stdout; runs with the guest's Python.
+"""What a test does on a guest: one request as JSON on stdin, one answer as JSON on stdout; with the guest's Python.
 
 Run as ``python3 nfs_host.py`` beside a directory that holds the collection's host-side code.
 """
