@@ -145,12 +145,22 @@ def remove_work_dir(run_id: str) -> None:
     path = work_dir(run_id)
     try:
         _check_private(path)
+        _check_nothing_mounted(path)
         shutil.rmtree(path)
     except FileNotFoundError:
         pass  # gone already, or another restore is removing it too
     if not os.environ.get(STATE_VARIABLE):
         with contextlib.suppress(OSError):  # other runs are in it
             os.rmdir(state_root())
+
+
+def _check_nothing_mounted(path: str) -> None:
+    """What is mounted below would be emptied with the directory, and it is not ours to empty."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as handle:
+        points = [line.split(" ")[4] for line in handle]
+    below = [point for point in points if point.startswith(path + "/")]
+    if below:
+        raise HostError(f"The work directory {path} stays, because {below[0]} is mounted in it: unmount that first.")
 
 
 def list_runs() -> list[str]:

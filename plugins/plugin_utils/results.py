@@ -90,7 +90,11 @@ def _host(name: str, plan: Mapping[str, Any], run: RunDirectory, facts: Mapping[
         "clock_drift_s": clock.drift_s,
         "volumes": facts.get("volumes")
         or [
-            {**unknown, **{k: v for k, v in volume.items() if k in ("name", "path", "kind", "cap")}}
+            {
+                **unknown,
+                **{k: v for k, v in volume.items() if k in ("name", "path", "kind", "cap")},
+                **({"path": volume["given_path"]} if volume.get("given_path") else {}),
+            }
             for volume in planned
         ],
     }
