@@ -38,7 +38,7 @@ class _Case:
         self.volume = volume
         self.name, self.path = str(volume["name"]), str(volume["path"])
         self.real_path = os.path.realpath(os.path.join(base_dir or "", self.path))
-        self.title = f"volume {self.name} ({self.path})"
+        self.title = f"volume {self.name} ({volume.get('given_path') or self.path})"
         identity = volume.get("identity")
         self.wanted = None if identity is None else str(identity).strip()
         self.kind: str | None = None
@@ -218,7 +218,7 @@ def _look_at_directory(
     for reason, advice in found.reasons:
         case.refuse(reason, advice)
     case.warnings += [_clean(f"{case.title} {warning}.") for warning in found.warnings]
-    if found.file_system is not None:
+    if found.file_system is not None and not found.reasons:
         case.room = (found.file_system, found.above, found.needed_bytes)
 
 

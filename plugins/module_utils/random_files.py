@@ -60,7 +60,7 @@ def fill(files: Sequence[tuple[str, int]], watch: Watch) -> None:
         for worker in workers:
             worker.start()
         while any(worker.is_alive() for worker in workers):
-            time.sleep(_POLL_S)
+            next((worker for worker in workers if worker.is_alive()), workers[0]).join(_POLL_S)
             now_s = time.monotonic()
             if work.done_bytes != seen_bytes:
                 seen_bytes, moved_s = work.done_bytes, now_s
