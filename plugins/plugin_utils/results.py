@@ -112,9 +112,13 @@ def _host(name: str, plan: Mapping[str, Any], run: RunDirectory, facts: Mapping[
         "clock_offset_s": clock.before.offset_s if clock.before else None,
         "clock_uncertainty_s": clock.uncertainty_s if clock.before else None,
         "clock_drift_s": clock.drift_s,
-        # both may say more of a volume than concerns its reader
-        "volumes": [{key: volume.get(key) for key in OF_A_VOLUME} for volume in facts.get("volumes") or planned],
+        "volumes": [_volume(volume) for volume in facts.get("volumes") or planned],
     }
+
+
+def _volume(volume: Mapping[str, Any]) -> Json:
+    """What a reader wants to know of a volume: a directory by the path that the user gave."""
+    return {**{key: volume.get(key) for key in OF_A_VOLUME}, "path": volume.get("given_path") or volume["path"]}
 
 
 def _points(
