@@ -91,8 +91,9 @@ def _too_few(
         )
         have = len(point["hosts_measured"])
         if needed and needed[0] > have:
+            clients, why = needed
             words.append(
-                f"{verdict['name']}: at least {needed[0]:,} clients are needed for it ({needed[1]}), and {have:,} measured."
+                f"{verdict['name']}: at least {clients:,} clients are needed for it ({why}), {have:,} measured."
             )
     return words
 
@@ -101,7 +102,9 @@ def _outstanding(point: Json, conditions: Sequence[Json]) -> float:
     """I/Os one client can have under way: what fio offers, or fewer where the slots of its mounts are fewer."""
     workload = point["workload"]
     offered = float(workload["io_depth"] * workload["num_jobs"] * point["volumes"])
-    applied = next((each["applied"] for each in conditions if each["name"] == point["condition"]), {})
+    applied: Mapping[str, Json] = next(
+        (each["applied"] for each in conditions if each["name"] == point["condition"]), {}
+    )
     slots = [_slots(host["mounts"]) for host in applied.values()]
     known = [count for count in slots if count]
     return min([offered, *known])

@@ -142,9 +142,9 @@ def _compare(expectation: Expectation, ladder: Json, points: Mapping[str, Json])
     if low is None or high is None:
         if measured >= least:
             return "pass", f"{share}; {allowed}; 1 run, no interval", measured
-    elif low >= least:
+    elif blocks and low >= least:
         return "pass", f"{share}; {allowed}; {blocks['n']} blocks", measured
-    elif high >= least:
+    elif blocks and high >= least:
         bounds = f"{low / expectation.value:.1%} to {high / expectation.value:.1%}"
         return "inconclusive", f"{share}; {allowed}, and the interval of {blocks['n']} blocks is {bounds}", measured
     limit = top["limit"] or {"kind": "unknown", "text": "not identified"}
