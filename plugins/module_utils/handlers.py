@@ -7,7 +7,7 @@ Must not know: what any of them does, or when a run is restored.
 
 from __future__ import annotations
 
-from ansible_collections.hostmax.storage.plugins.module_utils import thin_volumes
+from ansible_collections.hostmax.storage.plugins.module_utils import sysctl_profile, thin_volumes
 from ansible_collections.hostmax.storage.plugins.module_utils.journal import Handler
 
-HANDLERS: dict[str, Handler] = dict(thin_volumes.HANDLERS)
+HANDLERS: dict[str, Handler] = {**thin_volumes.HANDLERS, **sysctl_profile.HANDLERS}

@@ -114,9 +114,7 @@ def sysctl_name(key: Any) -> Name:
     text = str(key)
     first = re.search(r"[./]", text)
     dotted = _swapped(text) if first and first.group() == "/" else text
-    if not _KEY.fullmatch(text) or not all(dotted.split(".")) or any(not part.strip(".") for part in text.split("/")):
-        raise SysctlError(f"The sysctl key {text!r} is not one; write it like net.core.rmem_max.")
-    if any(part in ("..", "") for part in _swapped(dotted).split("/")):
+    if not _KEY.fullmatch(text) or not all(dotted.split(".")) or ".." in _swapped(dotted).split("/"):
         raise SysctlError(f"The sysctl key {text!r} is not one; write it like net.core.rmem_max.")
     return Name(SYSCTL, dotted)
 
@@ -135,7 +133,7 @@ def preferred(name: Name) -> Name:
 
 
 def clean_value(value: Any, key: str) -> str:
-    """The value as it is written: words with one blank between; YAML's true and false are 1 and 0. Raises SysctlError."""
+    """The value as it is written: words with one blank between; true and false are 1 and 0. Raises SysctlError."""
     if isinstance(value, bool):
         value = int(value)
     if isinstance(value, (list, tuple)):
@@ -144,7 +142,13 @@ def clean_value(value: Any, key: str) -> str:
         raise SysctlError(f"The value {value!r} of {key} is neither a whole number nor a text; write it in quotes.")
     text = str(value)
     clean = " ".join(text.split())
-    if not clean or len(clean) > _LONGEST_VALUE or not clean.isprintable() or not clean.isascii() or "\n" in text.strip():
+    if (
+        not clean
+        or len(clean) > _LONGEST_VALUE
+        or not clean.isprintable()
+        or not clean.isascii()
+        or "\n" in text.strip()
+    ):
         raise SysctlError(f"The value {text!r} of {key} is not one line of plain text; give numbers or words.")
     return clean
 
@@ -157,6 +161,13 @@ def tokens(value: str | None) -> list[str]:
 def same(first: str | None, second: str | None) -> bool:
     """Whether two values mean the same."""
     return (first is None) == (second is None) and tokens(first) == tokens(second)
+
+
+def matches(name: Name, value: str | None, wanted: str) -> bool:
+    """Whether a value that was read is the wanted one; a parameter that is true or false reads as Y or N."""
+    if name.kind == PARAMETER and value in ("Y", "N"):
+        return wanted in ((value, "1", "y") if value == "Y" else (value, "0", "n"))
+    return same(value, wanted)
 
 
 def unit_of(name: Name) -> list[Name]:

@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import os
 import stat
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from ansible_collections.hostmax.storage.plugins.module_utils import host_state
 from ansible_collections.hostmax.storage.plugins.module_utils.journal import (
@@ -38,11 +38,11 @@ class SystemFileError(host_state.HostError):
 class Held(NamedTuple):
     """What a path holds: the content (None where there is no file), and who may do what with it."""
 
-    content: Optional[str]
+    content: str | None
     mode: int
     uid: int
     gid: int
-    label: Optional[str]
+    label: str | None
 
     @property
     def sha256(self) -> str | None:
@@ -50,7 +50,7 @@ class Held(NamedTuple):
         return None if self.content is None else sha256(self.content)
 
     @property
-    def as_facts(self) -> Dict[str, Any]:
+    def as_facts(self) -> dict[str, Any]:
         """As the journal keeps it."""
         return {
             "existed": self.content is not None,
