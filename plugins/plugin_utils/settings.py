@@ -11,7 +11,7 @@ import json
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import JobError, Target, file_bytes
@@ -24,8 +24,15 @@ from ansible_collections.hostmax.storage.plugins.plugin_utils.argument_specs imp
     known_settings,
     unknown_setting,
 )
+from ansible_collections.hostmax.storage.plugins.plugin_utils.conditions import (
+    Condition,
+    ConditionError,
+    resolve_conditions,
+)
 from ansible_collections.hostmax.storage.plugins.plugin_utils.expectations import ExpectationError, check_expect
-from ansible_collections.hostmax.storage.plugins.plugin_utils.profiles import ProfileError, resolve_workloads
+from ansible_collections.hostmax.storage.plugins.plugin_utils.nfs_volumes import nfs_volumes
+from ansible_collections.hostmax.storage.plugins.plugin_utils.profiles import ProfileError
+from ansible_collections.hostmax.storage.plugins.plugin_utils.workload_settings import chosen_workloads
 
 Json = dict[str, Any]
 
@@ -34,7 +41,9 @@ MOST_THIN_VOLUMES = 200
 # where null is a value of its own and not "not set"
 _NULLABLE = ("hostmax_thin_cap",)
 # either of them says which volumes a host has
-_WHICH_VOLUMES = ("hostmax_volumes", "hostmax_thin_count")
+_WHICH_VOLUMES = ("hostmax_volumes", "hostmax_thin_count", "hostmax_nfs_volumes")
+# repetitions of several conditions, each in an order of its own
+DEFAULT_BLOCKS = 3
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*", re.ASCII)
 # (setting, smallest, largest): the numbers that argument_specs cannot bound
 _RANGES = (
@@ -44,6 +53,7 @@ _RANGES = (
     ("hostmax_patience_s", 5, 24 * 3600),
     ("hostmax_seed", 0, 2**63 - 1),
     ("hostmax_thin_count", 0, MOST_THIN_VOLUMES),
+    ("hostmax_blocks", 1, 100),
 )
 
 
@@ -72,6 +82,13 @@ class Settings:
     expect: Any
     fail_on: tuple[str, ...]
     seed: int
+    conditions: tuple[Condition, ...] = ()
+    blocks: int = 1
+    total_working_set_bytes: int | None = None
+    # workloads whose working set the user wrote out
+    own_working_sets: frozenset[str] = field(default_factory=frozenset)
+    nic_bytes_per_s: int | None = None
+    server_memory_bytes: int | None = None
 
     @property
     def writes(self) -> bool:
@@ -84,17 +101,23 @@ def plain(value: Any) -> Any:
     return json.loads(json.dumps(value, default=str))
 
 
-def host_settings(variables: Mapping[str, Any], earlier: Mapping[str, Any] | None = None) -> Settings:
+def host_settings(
+    variables: Mapping[str, Any],
+    earlier: Mapping[str, Any] | None = None,
+    study: Mapping[str, Any] | None = None,
+) -> Settings:
     """The settings in all variables of a host; raises SettingsError. Only `hostmax_` names are looked at.
 
-    `earlier`: settings of the run that is resumed, which hold where the host is given none.
+    `earlier`: settings of the run that is resumed, which hold where the host is given none; `study`: those that the
+    playbook starts from, which come last.
     """
     host = str(variables["inventory_hostname"])
     given = _taken_over(_read(host, variables), earlier or {})
+    given = {**given, **{name: value for name, value in (study or {}).items() if given.get(name) is None}}
     values = _coerce_all(host, given)
     try:
         return _make(host, variables, given, values)
-    except (ValueRefused, ProfileError, ExpectationError, JobError, UnitError) as error:
+    except (ValueRefused, ConditionError, ProfileError, ExpectationError, JobError, UnitError) as error:
         raise SettingsError([f"host {host}: {_end(str(error))}"]) from error
 
 
@@ -163,9 +186,12 @@ def _make(host: str, variables: Mapping[str, Any], given: Mapping[str, Any], val
             f"hostmax_ramp_s is {values['hostmax_ramp_s']} and hostmax_runtime_s is {runtime_s};"
             " the ramp must be shorter than the runtime"
         )
-    workloads = _workloads(values["hostmax_workloads"])
+    workloads, own_working_sets = chosen_workloads(values["hostmax_workloads"], values["hostmax_read_percents"])
     check_expect(values["hostmax_expect"], [workload.name for workload in workloads])
+    conditions = resolve_conditions(values["hostmax_conditions"])
+    blocks = _blocks(values, conditions)
     volumes, thin = _volumes(host, variables, given, values)
+    _check_mounts(conditions, volumes)
     for volume in volumes:
         _check_fit(volume, workloads)
         if volume["kind"] == "directory":
@@ -189,7 +215,24 @@ def _make(host: str, variables: Mapping[str, Any], given: Mapping[str, Any], val
         expect=values["hostmax_expect"],
         fail_on=tuple(values["hostmax_fail_on"]),
         seed=values["hostmax_seed"],
+        conditions=tuple(conditions),
+        blocks=blocks,
+        total_working_set_bytes=_size_of(values, "hostmax_total_working_set"),
+        own_working_sets=own_working_sets,
+        nic_bytes_per_s=_size_of(values, "hostmax_nic_bytes_per_s"),
+        server_memory_bytes=_size_of(values, "hostmax_server_memory"),
     )
+
+
+def _size_of(values: Json, name: str) -> int | None:
+    """A setting that is a size, where it is set."""
+    value = values[name]
+    if value is None:
+        return None
+    size = _size(value, name)
+    if size < 1:
+        raise ValueRefused(f"{name} is {value!r}; it must be above 0")
+    return size
 
 
 def _volume_counts(counts: Sequence[int]) -> tuple[int, ...]:
@@ -198,19 +241,36 @@ def _volume_counts(counts: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(set(counts)))
 
 
-def _workloads(entries: Sequence[Any]) -> list[Workload]:
-    if not entries:
-        raise ValueRefused("hostmax_workloads is empty; name at least one workload, for example 4k-randread")
-    chosen: dict[str, Workload] = {}
-    for place, entry in enumerate(entries):
-        try:
-            found = [Workload.from_mapping(entry)] if isinstance(entry, Mapping) else resolve_workloads([str(entry)])
-        except (JobError, ProfileError) as error:
-            raise ValueRefused(f"hostmax_workloads[{place}]: {error}") from error
-        for workload in found:
-            if chosen.setdefault(workload.name, workload) != workload:
-                raise ValueRefused(f"hostmax_workloads[{place}]: two different workloads are named {workload.name!r}")
-    return list(chosen.values())
+def _blocks(values: Json, conditions: Sequence[Condition]) -> int:
+    """How often all conditions are measured."""
+    blocks = values["hostmax_blocks"]
+    if blocks is None:
+        return DEFAULT_BLOCKS if len(conditions) > 1 else 1
+    if blocks > 1 and not conditions:
+        raise ValueRefused(f"hostmax_blocks is {blocks}, and there is nothing to repeat; name hostmax_conditions")
+    return int(blocks)
+
+
+def _check_mounts(conditions: Sequence[Condition], volumes: Sequence[Json]) -> None:
+    """Conditions that mount need volumes to mount, and volumes that are mounted need to be told how."""
+    mounted = [volume["name"] for volume in volumes if volume.get("mount")]
+    mounting = [condition.name for condition in conditions if condition.mount]
+    if mounting and not mounted:
+        raise ValueRefused(
+            f"the condition {mounting[0]} mounts NFS and hostmax_nfs_volumes names no volume;"
+            " name one, for example [{source: '10.0.0.4:/vol1'}]"
+        )
+    if mounted and not conditions:
+        raise ValueRefused(
+            "hostmax_nfs_volumes names volumes and hostmax_conditions does not say how to mount them;"
+            " name a condition, for example baseline"
+        )
+    without = [condition.name for condition in conditions if not condition.mount]
+    if mounted and without:
+        raise ValueRefused(
+            f"the condition {without[0]} has no mount options and hostmax_nfs_volumes are mounted; give it some, for"
+            " example mount: hard,vers=3"
+        )
 
 
 # -- volumes --------------------------------------------------------------------------------------------------------
@@ -220,6 +280,11 @@ def _volumes(
     host: str, variables: Mapping[str, Any], given: Mapping[str, Any], values: Json
 ) -> tuple[list[Json], Json | None]:
     """The volumes named for the host, else thin volumes where they were asked for or the host is this machine."""
+    if values["hostmax_nfs_volumes"]:
+        if values["hostmax_volumes"]:
+            raise ValueRefused("hostmax_nfs_volumes and hostmax_volumes both name volumes; give one of them")
+        mounted = nfs_volumes(values["hostmax_nfs_volumes"])
+        return [_volume(**{**volume, "kind": "directory"}) for volume in mounted], None
     if values["hostmax_volumes"]:
         return _named_volumes(values["hostmax_volumes"]), None
     asked_for = given.get("hostmax_thin_count") is not None or _is_local(host, variables)
