@@ -204,7 +204,9 @@ def _tuning(value: Any, where: str) -> tuple[Any, ...]:
 
 def _adds(mount: str | None, tuning: Iterable[Any]) -> str:
     """What a condition adds, as a user reads it."""
-    keys = [each if isinstance(each, str) else ", ".join(f"{key}={item}" for key, item in each.items()) for each in tuning]
+    keys = [
+        each if isinstance(each, str) else ", ".join(f"{key}={value}" for key, value in each.items()) for each in tuning
+    ]
     parts = [mount] if mount else []
     parts += [f"tuning {', '.join(keys)}"] if keys else []
     return "; ".join(parts) or "nothing"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, hostmax.storage contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The NFS volumes of a study: which endpoint each host mounts, and which directory of it is the host's own.
+"""The NFS volumes of a study: what a user names, and which endpoint each host mounts.
 
 It must not know how anything is mounted or measured.
 """
@@ -15,7 +15,6 @@ from ansible_collections.hostmax.storage.plugins.module_utils import nfs_server
 from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import JobError, Target
 from ansible_collections.hostmax.storage.plugins.module_utils.host_state import HostError
 from ansible_collections.hostmax.storage.plugins.plugin_utils.argument_specs import ValueRefused
-from ansible_collections.hostmax.storage.plugins.plugin_utils.run_directory import safe_file_name
 
 Json = dict[str, Any]
 
@@ -69,14 +68,6 @@ def source_for(volume: Mapping[str, Any], host_number: int) -> str:
         return str(volume["source"])
     export = nfs_server.parse_source(str(volume["source"])).export
     return _with_server(str(servers[host_number % len(servers)]), export)
-
-
-def placed(volume: Mapping[str, Any], run_id: str, host: str, files: Sequence[int]) -> Json:
-    """A directory volume with the directory of this run and host, which the run makes, and the sizes of its files."""
-    own = f"hostmax-{run_id}"
-    name = safe_file_name(host)
-    path = f"{volume['mount']}/{own}/{name}" if volume.get("mount") else f"{volume['path']}/{own}-{name}"
-    return {**{key: item for key, item in volume.items() if key != "servers"}, "path": path, "files": list(files)}
 
 
 def mounts_of(volumes: Sequence[Mapping[str, Any]], host_number: int) -> list[Json]:

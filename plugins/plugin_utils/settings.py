@@ -192,11 +192,12 @@ def _make(host: str, variables: Mapping[str, Any], given: Mapping[str, Any], val
     blocks = _blocks(values, conditions)
     volumes, thin = _volumes(host, variables, given, values)
     _check_mounts(conditions, volumes)
+    total_bytes = _size_of(values, "hostmax_total_working_set")
     for volume in volumes:
         _check_fit(volume, workloads)
         if volume["kind"] == "directory":
             # each job has a file of its own: without a working set nobody knows how large
-            for workload in workloads:
+            for workload in workloads if total_bytes is None else ():
                 file_bytes(workload)
         else:
             # for the guard, where the inventory does not say how large a volume is
@@ -217,7 +218,7 @@ def _make(host: str, variables: Mapping[str, Any], given: Mapping[str, Any], val
         seed=values["hostmax_seed"],
         conditions=tuple(conditions),
         blocks=blocks,
-        total_working_set_bytes=_size_of(values, "hostmax_total_working_set"),
+        total_working_set_bytes=total_bytes,
         own_working_sets=own_working_sets,
         nic_bytes_per_s=_size_of(values, "hostmax_nic_bytes_per_s"),
         server_memory_bytes=_size_of(values, "hostmax_server_memory"),
