@@ -8,14 +8,12 @@ It must not know other hosts, the plan or the run directory.
 from __future__ import annotations
 
 import json
-import posixpath
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import JobError, Target, file_bytes
-from ansible_collections.hostmax.storage.plugins.module_utils.units import UnitError, parse_size
+from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import JobError, file_bytes
+from ansible_collections.hostmax.storage.plugins.module_utils.units import UnitError
 from ansible_collections.hostmax.storage.plugins.module_utils.workload import Workload
 from ansible_collections.hostmax.storage.plugins.plugin_utils.argument_specs import (
     PREFIX,
@@ -30,13 +28,17 @@ from ansible_collections.hostmax.storage.plugins.plugin_utils.conditions import 
     resolve_conditions,
 )
 from ansible_collections.hostmax.storage.plugins.plugin_utils.expectations import ExpectationError, check_expect
-from ansible_collections.hostmax.storage.plugins.plugin_utils.nfs_volumes import nfs_volumes
 from ansible_collections.hostmax.storage.plugins.plugin_utils.profiles import ProfileError
+from ansible_collections.hostmax.storage.plugins.plugin_utils.volume_settings import (
+    check_fit,
+    needed_bytes,
+    size_in_bytes,
+    volumes_of,
+)
 from ansible_collections.hostmax.storage.plugins.plugin_utils.workload_settings import chosen_workloads
 
 Json = dict[str, Any]
 
-LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 MOST_THIN_VOLUMES = 200
 # where null is a value of its own and not "not set"
 _NULLABLE = ("hostmax_thin_cap",)
@@ -44,7 +46,6 @@ _NULLABLE = ("hostmax_thin_cap",)
 _WHICH_VOLUMES = ("hostmax_volumes", "hostmax_thin_count", "hostmax_nfs_volumes")
 # repetitions of several conditions, each in an order of its own
 DEFAULT_BLOCKS = 3
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*", re.ASCII)
 # (setting, smallest, largest): the numbers that argument_specs cannot bound
 _RANGES = (
     ("hostmax_runtime_s", 1, 7 * 24 * 3600),
@@ -190,18 +191,18 @@ def _make(host: str, variables: Mapping[str, Any], given: Mapping[str, Any], val
     check_expect(values["hostmax_expect"], [workload.name for workload in workloads])
     conditions = resolve_conditions(values["hostmax_conditions"])
     blocks = _blocks(values, conditions)
-    volumes, thin = _volumes(host, variables, given, values)
+    volumes, thin = volumes_of(host, variables, given, values)
     _check_mounts(conditions, volumes)
     total_bytes = _size_of(values, "hostmax_total_working_set")
     for volume in volumes:
-        _check_fit(volume, workloads)
+        check_fit(volume, workloads)
         if volume["kind"] == "directory":
             # each job has a file of its own: without a working set nobody knows how large
             for workload in workloads if total_bytes is None else ():
                 file_bytes(workload)
         else:
             # for the guard, where the inventory does not say how large a volume is
-            volume["needed_bytes"] = max(_needed_bytes(workload) for workload in workloads)
+            volume["needed_bytes"] = max(needed_bytes(workload) for workload in workloads)
     return Settings(
         host=host,
         values=values,
@@ -230,7 +231,7 @@ def _size_of(values: Json, name: str) -> int | None:
     value = values[name]
     if value is None:
         return None
-    size = _size(value, name)
+    size = size_in_bytes(value, name)
     if size < 1:
         raise ValueRefused(f"{name} is {value!r}; it must be above 0")
     return size
@@ -272,136 +273,3 @@ def _check_mounts(conditions: Sequence[Condition], volumes: Sequence[Json]) -> N
             f"the condition {without[0]} has no mount options and hostmax_nfs_volumes are mounted; give it some, for"
             " example mount: hard,vers=3"
         )
-
-
-# -- volumes --------------------------------------------------------------------------------------------------------
-
-
-def _volumes(
-    host: str, variables: Mapping[str, Any], given: Mapping[str, Any], values: Json
-) -> tuple[list[Json], Json | None]:
-    """The volumes named for the host, else thin volumes where they were asked for or the host is this machine."""
-    if values["hostmax_nfs_volumes"]:
-        if values["hostmax_volumes"]:
-            raise ValueRefused("hostmax_nfs_volumes and hostmax_volumes both name volumes; give one of them")
-        mounted = nfs_volumes(values["hostmax_nfs_volumes"])
-        return [_volume(**{**volume, "kind": "directory"}) for volume in mounted], None
-    if values["hostmax_volumes"]:
-        return _named_volumes(values["hostmax_volumes"]), None
-    asked_for = given.get("hostmax_thin_count") is not None or _is_local(host, variables)
-    if not asked_for or not values["hostmax_thin_count"]:
-        raise ValueRefused(
-            "hostmax_volumes names no volume; name its raw volumes,"
-            " or set hostmax_thin_count to make thin volumes on it"
-        )
-    thin = {
-        "count": values["hostmax_thin_count"],
-        "size_bytes": _size(values["hostmax_thin_size"], "hostmax_thin_size"),
-        "cap": _cap(values["hostmax_thin_cap"]),
-    }
-    return _thin_volumes(thin, str(values["hostmax_thin_size"])), thin
-
-
-def _is_local(host: str, variables: Mapping[str, Any]) -> bool:
-    return host in LOCAL_NAMES or str(variables.get("ansible_connection")) == "local"
-
-
-def _size(text: Any, where: str) -> int:
-    try:
-        return parse_size(text)
-    except UnitError as error:
-        raise ValueRefused(f"{where}: {error}") from error
-
-
-def _cap(cap: Mapping[str, Any] | None) -> Json | None:
-    """The cap of each thin volume in each direction; None where nothing is capped."""
-    found: Json = {}
-    for key in ("iops", "bytes_per_s"):
-        value = (cap or {}).get(key)
-        if value is not None:
-            found[key] = _size(value, f"hostmax_thin_cap.{key}") if key == "bytes_per_s" else value
-            if not isinstance(found[key], int) or found[key] < 1:
-                raise ValueRefused(f"hostmax_thin_cap.{key} is {value!r}; it must be a whole number above 0")
-    unknown = [key for key in cap or {} if key not in ("iops", "bytes_per_s")]
-    if unknown:
-        raise ValueRefused(f"hostmax_thin_cap has the unknown key {unknown[0]!r}; use iops, bytes_per_s")
-    return {"iops": found.get("iops"), "bytes_per_s": found.get("bytes_per_s")} if found else None
-
-
-def _volume(**facts: Any) -> Json:
-    empty = {"size_bytes": None, "size": None, "identity": None, "overwrite": None, "cap": None}
-    return {"name": None, "path": None, **empty, "kind": "block", **facts}
-
-
-def _thin_volumes(thin: Mapping[str, Any], size: str) -> list[Json]:
-    width = max(2, len(str(thin["count"])))
-    names = [f"thin{number:0{width}}" for number in range(1, thin["count"] + 1)]
-    return [
-        _volume(name=name, path=f"volumes/{name}", size_bytes=thin["size_bytes"], size=size, cap=thin["cap"])
-        for name in names
-    ]
-
-
-def _named_volumes(entries: Sequence[Mapping[str, Any]]) -> list[Json]:
-    width = max(2, len(str(len(entries))))
-    volumes = []
-    for place, entry in enumerate(entries):
-        where = f"hostmax_volumes[{place}]"
-        name = entry.get("name") or f"vol{place + 1:0{width}}"
-        if not _NAME.fullmatch(name) or len(name) > 64:
-            raise ValueRefused(f"{where}: the name {name!r} must be up to 64 letters, digits and signs of '_-.'")
-        path = entry["path"]
-        if not path.startswith("/"):
-            raise ValueRefused(f"{where}: the path {path!r} is not absolute; give one like /dev/disk/by-path/…")
-        kind = entry.get("kind") or ("block" if path.startswith("/dev/") else "directory")
-        if kind == "directory":
-            path = _directory(where, entry)
-        try:
-            Target(name, path, 1, True)
-        except JobError as error:
-            raise ValueRefused(f"{where}: {error}") from error
-        size_bytes = None if entry.get("size") is None else _size(entry["size"], f"{where}: size")
-        told = {key: entry.get(key) for key in ("size", "identity", "overwrite")}
-        if told["overwrite"] and not told["identity"]:
-            raise ValueRefused(f"{where}: overwrite needs identity too; name the serial, WWN or IQN of the volume")
-        volumes.append(_volume(name=name, path=path, size_bytes=size_bytes, kind=kind, **told))
-    _refuse_doubles(volumes)
-    return volumes
-
-
-def _directory(where: str, entry: Mapping[str, Any]) -> str:
-    """The path of a directory volume; what holds for devices only is refused."""
-    for key in ("size", "identity", "overwrite"):
-        if entry.get(key) is not None:
-            raise ValueRefused(
-                f"{where}: {key} is of a block device, and {entry['path']} is a directory; leave {key} out, or set"
-                " kind: block where the path leads to a device"
-            )
-    return posixpath.normpath(str(entry["path"]))
-
-
-def _refuse_doubles(volumes: Sequence[Json]) -> None:
-    for key in ("path", "name", "identity"):
-        first: dict[str, int] = {}
-        for place, volume in enumerate(volumes):
-            value = posixpath.normpath(volume[key]) if key == "path" else volume[key]
-            if value is not None and value in first:
-                raise ValueRefused(
-                    f"hostmax_volumes[{place}]: the {key} {value} is that of hostmax_volumes[{first[value]}];"
-                    f" name each volume once, with its own {key}"
-                )
-            first[value] = place
-
-
-def _check_fit(volume: Json, workloads: Sequence[Workload]) -> None:
-    size_bytes = volume["size_bytes"]
-    for workload in workloads:
-        needed = _needed_bytes(workload)
-        if size_bytes is not None and needed > size_bytes:
-            raise ValueRefused(
-                f"volume {volume['name']}: the workload {workload.name} needs {needed} bytes of it, it has {size_bytes}"
-            )
-
-
-def _needed_bytes(workload: Workload) -> int:
-    return max(workload.working_set_bytes or 0, workload.block_size_bytes * workload.num_jobs)
