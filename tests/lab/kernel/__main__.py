@@ -1,0 +1,48 @@
+"""``python -m tests.lab.kernel up|down|status``: the guests by hand; they stay up until they are taken down."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+
+from ..machine import LabError
+from .lab import KernelLab
+
+
+def describe(lab: KernelLab) -> str:
+    """How to reach the guests."""
+    lines = [
+        f"{guest.name:8}  {','.join(guest.addresses):20}  {shlex.join(guest.ssh_command())}"
+        for guest in lab.guests.values()
+    ]
+    lines += [
+        f"Exports of {lab.server.address}: {', '.join(lab.exports.values())} (the last one to nobody here)",
+        f"Inventory of the clients: {lab.inventory()}",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Do one thing and return the exit code: 1 with a sentence on stderr where it cannot be done."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("action", choices=["up", "down", "status"])
+    action = parser.parse_args().action
+    lab = KernelLab()
+    try:
+        if action == "up":
+            print("The guests are up." if lab.up(keep=True) else "The guests were up already.")
+            print(describe(lab))
+        elif action == "down":
+            lab.down()
+            print("The guests are down.")
+        else:
+            print(describe(lab) if lab.is_up() else "The guests are down.")
+    except LabError as exc:
+        print(str(exc), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
