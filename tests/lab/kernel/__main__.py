@@ -36,8 +36,10 @@ def main() -> int:
         elif action == "down":
             lab.down()
             print("The guests are down.")
+        elif lab.is_up():
+            print(describe(lab))
         else:
-            print(describe(lab) if lab.is_up() else "The guests are down.")
+            raise LabError("The guests are down.")
     except LabError as exc:
         print(str(exc), file=sys.stderr)
         return 1

@@ -27,22 +27,7 @@ BOOT_LIMIT_S = 300.0
 MAX_BLOCK_BYTES = 1048576
 INTERFACE = "eth1"
 ALIAS = "hostmax-lab-guest"
-
-LEFT_BEHIND = r"""
-for environment in /proc/[0-9]*/environ; do
-    pid=${environment#/proc/}; pid=${pid%/environ}
-    if tr '\0' '\n' <"$environment" 2>/dev/null | grep -qx "HOSTMAX_RUN=$1"; then echo "process $pid"
-    elif [ "$(cat /proc/$pid/comm 2>/dev/null)" = hostmax-agent ]; then echo "process $pid"; fi
-done
-grep hostmax /proc/self/mounts | cut -d ' ' -f 1,2 | sed 's/^/mount /'
-grep -l hostmax /sys/block/loop*/loop/backing_file 2>/dev/null
-find /var/lib/hostmax /root/.ansible/tmp/* /root/.ansible_async/* /tmp/* 2>/dev/null
-find /etc/sysctl.d /etc/modprobe.d /etc/modules-load.d /etc/udev/rules.d /etc/systemd/system -name '*hostmax*'
-grep -H hostmax /etc/fstab
-find /export /mnt -xdev -name 'hostmax-*' 2>/dev/null
-for export in /export/*; do find "$export" -name 'hostmax-*' 2>/dev/null; done
-true
-"""
+LOOK = pathlib.Path(__file__).with_name("look.py")
 
 
 class Guest:
@@ -102,7 +87,9 @@ class Guest:
 
     def wait(self, limit_s: float = BOOT_LIMIT_S) -> None:
         """Wait until it answers and, on the server, until it serves."""
-        machine.wait_for(self._answers, f"{self.name} does not answer, see {self._directory}/{self.name}.serial", limit_s)
+        machine.wait_for(
+            self._answers, f"{self.name} does not answer, see {self._directory}/{self.name}.serial", limit_s
+        )
         self.run("systemctl start lab.service" + (" nfs-server.service" if self.name == "server" else ""), limit_s)
 
     def _answers(self) -> bool:
@@ -282,8 +269,10 @@ class Guest:
 
     def left_behind(self, run_id: str) -> list[str]:
         """What a run left: processes, mounts, loop devices, files of ours, also in /etc and in the exports."""
-        done = self.ssh(["sh", "-c", LEFT_BEHIND, "sh", run_id])
-        return sorted({line for line in done.stdout.splitlines() if line})
+        done = self.ssh(["/usr/bin/python3", "-", run_id], input_text=LOOK.read_text())
+        if done.returncode != 0:
+            raise LabError(f"{self.name} cannot be looked at: {done.stderr.strip()}")
+        return done.stdout.splitlines()
 
     def inventory(self) -> dict[str, Any]:
         """The guest's variables for Ansible: reached by SSH only, its key known, nothing of the user's used."""

@@ -21,7 +21,18 @@ from ..machine import LabError, run, tool
 
 HERE = pathlib.Path(__file__).resolve().parent
 FILES = HERE / "guest"
-TOOLS = ("ip", "mke2fs", "mmdebstrap", "nsenter", "qemu-img", "qemu-system-x86_64", "ssh", "ssh-keygen", "tar", "unshare")
+TOOLS = (
+    "ip",
+    "mke2fs",
+    "mmdebstrap",
+    "nsenter",
+    "qemu-img",
+    "qemu-system-x86_64",
+    "ssh",
+    "ssh-keygen",
+    "tar",
+    "unshare",
+)
 SUITE = "bookworm"
 SIZE = "3G"
 BUILD_LIMIT_S = 900.0
@@ -53,7 +64,7 @@ def recipe() -> str:
 
 
 def ensure() -> pathlib.Path:
-    """The directory of the image: ``root.img``, ``vmlinuz``, ``initrd.img``, ``host_key.pub``; made where it is missing."""
+    """The image's directory: ``root.img``, ``vmlinuz``, ``initrd.img``, ``host_key.pub``; made where it is missing."""
     place = cache()
     place.mkdir(parents=True, exist_ok=True, mode=0o700)
     made = place / recipe()
@@ -105,8 +116,7 @@ def _bootstrap(root: pathlib.Path) -> None:
             *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in engine.LEFT_OUT),
             *(f"--aptopt={setting}" for setting in engine.apt_settings()),
             # before the kernel's package makes its initial RAM disk
-            f'--setup-hook=install -D -m 644 "{FILES}/initramfs" "$1/etc/initramfs-tools/conf.d/lab"',
-            f'--setup-hook=install -D -m 644 "{FILES}/initramfs-modules" "$1/usr/share/initramfs-tools/modules.d/lab"',
+            f'--setup-hook=sh "{FILES}/prepare" "$1" "{FILES}"',
             f'--customize-hook=sh "{FILES}/install" "$1" "{FILES}"',
             *(SUITE, str(root), *engine.apt_sources()),
         ],

@@ -43,11 +43,12 @@ GUESTS = {
 class KernelLab:
     """A server of NFS and two clients; up as long as the ``with`` block, or until ``down`` where they are kept.
 
-    ``directory``: where its disks and state are; two labs in one directory are one lab.
+    ``directory``: where its disks and state are, else what HOSTMAX_LAB_DIRECTORY names, else .lab of the checkout. Two
+    labs in one directory are one lab.
     """
 
     def __init__(self, directory: pathlib.Path | None = None) -> None:
-        self.directory = directory or ROOT / ".lab"
+        self.directory = directory or pathlib.Path(os.environ.get("HOSTMAX_LAB_DIRECTORY") or ROOT / ".lab")
         self._state: dict[str, Any] = {}
         self.exports = EXPORTS
         self._load()

@@ -1,4 +1,4 @@
-"""The network between the guests: a bridge in a network namespace of its own, which no other machine and no port reaches.
+"""The network between the guests: a bridge in a network namespace of its own, which nothing else reaches.
 
 It must not know what a guest is; it gives the open end of a cable, which QEMU takes.
 """
