@@ -226,7 +226,7 @@ REFUSED = {
     "a misspelled key of a volume": (
         {"hostmax_volumes": [{"path": "/dev/sdb", "siez": "1TB"}]},
         "host db1: hostmax_volumes[0] has the unknown key 'siez', did you mean size?"
-        " use path, name, size, identity, overwrite.",
+        " use path, kind, name, size, identity, overwrite.",
     ),
     "a volume without a path": (
         {"hostmax_volumes": [{"size": "1TB"}]},
@@ -265,7 +265,7 @@ REFUSED = {
     "a misspelled expectation profile": (
         {"hostmax_expect": "oci_blok_volume"},
         "host db1: hostmax_expect: no expectation is named 'oci_blok_volume', did you mean oci_block_volume?"
-        " there are: none, thin_cap, oci_block_volume.",
+        " there are: none, thin_cap, azure_netapp_files, oci_block_volume.",
     ),
     "a choice that is none": (
         {"hostmax_fail_on": "failed"},
