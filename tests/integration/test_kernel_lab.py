@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import pathlib
 import subprocess
+import sys
 
 import pytest
+from ansible_collections.hostmax.storage.plugins.module_utils import host_state
 
 from tests.lab.kernel import KernelLab
 
-from .playbook import PLAYBOOK, environment
+from .playbook import PLAYBOOK, ROOT, environment, soon
 
 pytestmark = [pytest.mark.root, pytest.mark.guests]
 
@@ -138,6 +142,40 @@ def test_ansible_reaches_the_clients_by_the_inventory(kernel_lab):
         timeout=120,
     )
     assert done.stdout.count("SUCCESS") == len(kernel_lab.clients), done.stdout + done.stderr
+
+
+def processes_of(directory: pathlib.Path) -> list[dict]:
+    """Who runs for a lab: its guests and what holds their network."""
+    with contextlib.suppress(OSError, ValueError):
+        state = json.loads((directory / "lab.json").read_text())
+        found = [state["network"], *(guest["process"] for guest in state["guests"].values())]
+        return [who for who in found if host_state.is_alive(who)]
+    return []
+
+
+def test_a_lab_that_was_taken_down_leaves_nothing(kernel_lab, tmp_path):
+    with KernelLab(tmp_path, names=["client1"]) as lab:
+        ours = processes_of(tmp_path)
+        sockets = pathlib.Path(json.loads((tmp_path / "lab.json").read_text())["sockets"])
+        assert len(ours) == 2
+        assert list(sockets.iterdir())
+        # the network of two labs is not one: the other's server is not there
+        assert lab.clients[0].ssh(["ping", "-c", "1", "-W", "1", kernel_lab.server.address]).returncode != 0
+    assert not any(map(host_state.is_alive, ours))
+    assert not sockets.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
+
+
+def test_guests_end_with_the_tests_that_started_them_even_if_these_are_killed(kernel_lab, tmp_path):
+    program = "import pathlib, sys; from tests.lab.kernel import KernelLab; KernelLab(pathlib.Path(sys.argv[1])).up()"
+    owner = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT)
+    assert soon(lambda: len(processes_of(tmp_path)) == 4, limit_s=60)
+    owner.kill()
+    owner.wait()
+    assert soon(lambda: not processes_of(tmp_path))
+    # what is left on the disk goes with the next one
+    KernelLab(tmp_path).down()
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 
 def test_a_lab_that_is_up_is_not_started_twice(kernel_lab):

@@ -13,7 +13,7 @@ import pathlib
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -44,22 +44,20 @@ class KernelLab:
     """A server of NFS and two clients; up as long as the ``with`` block, or until ``down`` where they are kept.
 
     ``directory``: where its disks and state are, else what HOSTMAX_LAB_DIRECTORY names, else .lab of the checkout. Two
-    labs in one directory are one lab.
+    labs in one directory are one lab. ``names``: only these guests.
     """
 
-    def __init__(self, directory: pathlib.Path | None = None) -> None:
+    def __init__(self, directory: pathlib.Path | None = None, names: Sequence[str] = tuple(GUESTS)) -> None:
         self.directory = directory or pathlib.Path(os.environ.get("HOSTMAX_LAB_DIRECTORY") or ROOT / ".lab")
         self._state: dict[str, Any] = {}
+        self._names = names
         self.exports = EXPORTS
         self._load()
 
     def _load(self) -> None:
         with contextlib.suppress(OSError, ValueError):
             self._state = json.loads((self.directory / "lab.json").read_text())
-        self.guests = {
-            name: Guest(name, self.directory, addresses, memory_mib, self._state)
-            for name, (addresses, memory_mib) in GUESTS.items()
-        }
+        self.guests = {name: Guest(name, self.directory, *GUESTS[name], self._state) for name in self._names}
 
     def save(self) -> None:
         """Write down which processes are ours."""
@@ -180,8 +178,8 @@ class KernelLab:
         """The path of an inventory of the clients; with further variables of all, and of one by its name."""
         hosts = {guest.name: {**guest.inventory(), **more.get(guest.name, {})} for guest in self.clients}
         common = {
-            "lab_server": self.server.address,
-            "lab_servers": self.server.addresses,
+            "lab_server": GUESTS["server"][0][0],
+            "lab_servers": GUESTS["server"][0],
             "lab_exports": self.exports,
             **(everywhere or {}),
         }

@@ -1,4 +1,4 @@
-"""Runs on a guest: prints what a run left there, a line each. Alone, so that an emulated processor starts one program."""
+"""Runs on a guest: prints what a run left there, a line each. One program: each costs an emulated processor much."""
 
 import glob
 import os
