@@ -156,7 +156,9 @@ class Agent:
             ],
             volumes=verdicts,
         )
-        return fio_run.Host(self.plan["run_id"], self.work_dir, fio, self.plan.get("cgroup"), devices)
+        paths = {v["name"]: v.get("mount") or v["path"] for v in verdicts if v["kind"] != "block"}
+        paths = {name: os.path.join(self.work_dir, path) for name, path in paths.items()}
+        return fio_run.Host(self.plan["run_id"], self.work_dir, fio, self.plan.get("cgroup"), devices, paths)
 
     def _check_jobs(self) -> None:
         """Every job must name the volumes that the guard is asked about, by the same paths, and nothing else."""
