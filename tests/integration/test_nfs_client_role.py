@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+from .playbook import PLAYBOOK, environment
+
 PLAY = [
     {
         "hosts": "all",
@@ -39,7 +41,8 @@ def play(kernel_lab, tmp_path):
         path.write_text(json.dumps(plays))
         (tmp_path / "vars.json").write_text(json.dumps({"hostmax_nfs_mounts": mounts}))
         return subprocess.run(
-            ["ansible-playbook", "-i", kernel_lab.inventory(), str(path), "-e", f"@{tmp_path}/vars.json", *words],
+            [*PLAYBOOK, "-i", kernel_lab.inventory(), str(path), "-e", f"@{tmp_path}/vars.json", *words],
+            env=environment(),
             capture_output=True,
             text=True,
             check=False,

@@ -314,7 +314,7 @@ def test_unmounting_needs_no_line_in_fstab_and_leaves_the_lines_of_others(host, 
 
 def test_a_busy_mount_stays_with_the_name_of_who_uses_it_and_goes_later(host, volume):
     host.mounted(volume("vers=3", "/mnt/vol1"))
-    host.guest.run("cd /mnt/vol1 && setsid sleep 300 >/dev/null 2>&1 </dev/null & echo $! >/root/sleeper")
+    host.guest.run("(cd /mnt/vol1 && exec sleep 300) >/dev/null 2>&1 </dev/null & echo $! >/root/sleeper")
     try:
         with pytest.raises(Refused, match=r"/mnt/vol1 is busy: sleep \(pid \d+\) uses it"):
             host.do("unmounted", run_id="test")
