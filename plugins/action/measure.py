@@ -19,6 +19,7 @@ from ansible.utils.display import Display
 from ansible_collections.hostmax.storage.plugins.plugin_utils import host_plan, rounds, run_directory
 from ansible_collections.hostmax.storage.plugins.plugin_utils.follow import Follower, say
 from ansible_collections.hostmax.storage.plugins.plugin_utils.host_link import HostLink, HostLostError
+from ansible_collections.hostmax.storage.plugins.plugin_utils.layout_line import LayoutLine
 
 READY_WAIT_S = 900.0
 RETRY_S = 0.05
@@ -221,13 +222,18 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 
     def _wait_for_ready(self) -> tuple[Json, str | None]:
         end_s = time.time() + READY_WAIT_S
+        layout = LayoutLine(self._name)
         while time.time() < end_s:
-            seen = self._link.progress(0, end_s)
-            if seen.events:
-                return seen.events[0], seen.boot_id
+            seen = self._link.progress(layout.seen, end_s)
+            for event in seen.events:
+                if event["event"] != "layout":
+                    return event, seen.boot_id
+                # as long as it goes on; the agent itself bounds it
+                end_s = time.time() + READY_WAIT_S
+                layout.note(event)
             if not seen.alive:
                 break
-            time.sleep(RETRY_S)
+            time.sleep(layout.pause_s(RETRY_S))
         reason = "the agent ended before it was ready, or did not get ready in time"
         return {"event": "failed", "reason": reason}, None
 

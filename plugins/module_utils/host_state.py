@@ -145,12 +145,23 @@ def remove_work_dir(run_id: str) -> None:
     path = work_dir(run_id)
     try:
         _check_private(path)
+        _check_no_mount(path)
         shutil.rmtree(path)
     except FileNotFoundError:
         pass  # gone already, or another restore is removing it too
     if not os.environ.get(STATE_VARIABLE):
         with contextlib.suppress(OSError):  # other runs are in it
             os.rmdir(state_root())
+
+
+def _check_no_mount(path: str) -> None:
+    """What is mounted below a work directory is never removed with it: it may be somebody's data."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as handle:
+        points = [line.split()[4] for line in handle]
+    # mountinfo writes a blank as four characters
+    below = [point for point in points if point.startswith(path.replace(" ", "\\040") + "/")]
+    if below:
+        raise HostError(f"The work directory {path} is not removed, because {below[0]} is still mounted; unmount it.")
 
 
 def list_runs() -> list[str]:

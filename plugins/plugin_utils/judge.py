@@ -28,6 +28,7 @@ Json = dict[str, Any]
 CLIENT_LIMITS = (
     *("client_cpu", "client_softirq", "queue_depth", "offered_rate", "network", "nfs_slots", "nfs_session_slots"),
     "tcp_socket",
+    "nfs_client",
 )
 USER_FIGURE, OBSERVED = "figure", "observed"
 # so far above what the storage is allowed to give that something else must have answered

@@ -148,8 +148,11 @@ def merge_point(point: Mapping[str, Any], samples: Mapping[str, Json], heads: Ma
     everything: dict[str, Tally] = {}
     per_host: dict[str, Json] = {}
     per_volume: dict[str, dict[str, Json]] = {}
+    counters: dict[str, Json] = {}
     for host in hosts:
         sample = unpack_arrays(samples[host])
+        if sample.get("nfs") or sample.get("net"):
+            counters[host] = {"nfs": sample.get("nfs"), "net": sample.get("net")}
         steps = _steps_of(sample, heads[host])
         rate = _rate_in(steps, sample, window, heads[host].time)
         ways, per_volume[host] = _volumes(sample["volumes"], rate)
@@ -177,6 +180,7 @@ def merge_point(point: Mapping[str, Any], samples: Mapping[str, Json], heads: Ma
         "levels": levels_of(over_time),
         "series": over_time,
         "cpu": {host: heads[host].cpu for host in hosts},
+        "counters": counters,
         "job": {host: point["jobs"][host] for host in sorted(point["jobs"])},
     }
 

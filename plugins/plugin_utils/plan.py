@@ -16,6 +16,7 @@ from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import Target, render_job
 from ansible_collections.hostmax.storage.plugins.module_utils.workload import JobError, Workload
+from ansible_collections.hostmax.storage.plugins.plugin_utils import directory_volumes
 from ansible_collections.hostmax.storage.plugins.plugin_utils.argument_specs import known_settings
 from ansible_collections.hostmax.storage.plugins.plugin_utils.run_directory import PLAN_SCHEMA
 from ansible_collections.hostmax.storage.plugins.plugin_utils.settings import Settings, SettingsError
@@ -57,6 +58,7 @@ def make_plan(
         settle_s = SETTLE_ONE_HOST_S if len(settings_by_host) == 1 else SETTLE_S
     seed = seed or stable_number(run_id)
     workloads = _bounded(first.workloads, settings_by_host)
+    settings_by_host = directory_volumes.placed(settings_by_host, workloads, run_id)
     counts = volume_counts(first, settings_by_host.values())
     steps = [(workload, count) for workload in workloads for count in counts]
     width = max(2, len(str(len(steps))))
@@ -217,7 +219,8 @@ def _targets(point_id: str, seed: int, host: str, volumes: Sequence[Json]) -> li
             number = number % LARGEST_SEED + 1
         used.add(number)
         # files are never created by fio, whatever they are: a path that is missing is a fault and not a new file
-        targets.append(Target(volume["name"], volume["path"], number, True, volume["size_bytes"]))
+        directory = volume["kind"] == "directory"
+        targets.append(Target(volume["name"], volume["path"], number, True, volume["size_bytes"], directory))
     return targets
 
 
@@ -227,7 +230,8 @@ def _content_hash(workload: Workload, count: int, settings_by_host: Mapping[str,
         "workload": workload.to_mapping(),
         "volumes": {
             host: [
-                [volume[key] for key in ("name", "path", "size_bytes", "cap")] for volume in settings.volumes[:count]
+                [volume["name"], volume.get("given_path") or volume["path"], volume["size_bytes"], volume["cap"]]
+                for volume in settings.volumes[:count]
             ]
             for host, settings in settings_by_host.items()
         },

@@ -23,6 +23,8 @@ COLLECTION = Path(__file__).parents[2]
 REQUIRED = {
     "workloads": ("name", "title", "source", "default", "workloads"),
     "expectations": ("name", "title", "publisher", "units", "observations"),
+    "mount": ("name", "title", "source", "options", "notes"),
+    "tuning": ("name", "title", "source", "keys"),
 }
 # what a workload in a set says about itself besides the access pattern
 REMARKS = ("documented", "corrected")
@@ -39,8 +41,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def profile_names(kind: str) -> list[str]:
-    """The profiles of a kind (`workloads`, `expectations`) this collection ships."""
+    """The profiles of a kind (`workloads`, `expectations`, `mount`, `tuning`, …) this collection ships."""
     return sorted(path.stem for path in (COLLECTION / "profiles" / kind).glob("*.yml"))
+
+
+def _one(kind: str) -> str:
+    return kind.removesuffix("s")
 
 
 @cache
@@ -49,12 +55,12 @@ def load_profile(kind: str, name: str) -> Json:
     known = profile_names(kind)
     if name not in known:
         hint = did_you_mean(name, known)
-        raise ProfileError(f"no {kind[:-1]} profile is named {name!r}{hint or ';'} there are: {', '.join(known)}")
+        raise ProfileError(f"no {_one(kind)} profile is named {name!r}{hint or ';'} there are: {', '.join(known)}")
     path = COLLECTION / "profiles" / kind / f"{name}.yml"
     try:
         profile = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
-        raise ProfileError(f"the {kind[:-1]} profile {path} cannot be read: {error}") from error
+        raise ProfileError(f"the {_one(kind)} profile {path} cannot be read: {error}") from error
     _check(profile, kind, path)
     return dict(profile)
 
@@ -62,19 +68,19 @@ def load_profile(kind: str, name: str) -> Json:
 def _check(profile: object, kind: str, path: Path) -> None:
     missing = [key for key in REQUIRED[kind] if not isinstance(profile, Mapping) or key not in profile]
     if missing or not isinstance(profile, Mapping):
-        raise ProfileError(f"the {kind[:-1]} profile {path} lacks {', '.join(missing)}")
+        raise ProfileError(f"the {_one(kind)} profile {path} lacks {', '.join(missing)}")
     if kind == "expectations" and "model" not in profile and "volumes" not in profile:
-        raise ProfileError(f"the {kind[:-1]} profile {path} has neither a model nor the volumes it observed")
+        raise ProfileError(f"the {_one(kind)} profile {path} has neither a model nor the volumes it observed")
     if profile["name"] != path.stem:
-        raise ProfileError(f"the {kind[:-1]} profile {path} calls itself {profile['name']!r}, unlike its file")
+        raise ProfileError(f"the {_one(kind)} profile {path} calls itself {profile['name']!r}, unlike its file")
     for place, source in _sources(profile):
         if not all(isinstance(source.get(key), str) and source[key] for key in ("title", "date")):
-            raise ProfileError(f"the {kind[:-1]} profile {path} gives no title and date for the source of {place}")
+            raise ProfileError(f"the {_one(kind)} profile {path} gives no title and date for the source of {place}")
 
 
 def _sources(profile: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, Any]]]:
     """Every place in a profile that holds figures, with the source it names (empty where it names none)."""
-    if "workloads" in profile:
+    if "source" in profile:
         yield "the set", profile["source"]
         return
     # a publisher may give figures that were observed and no model to compute others from

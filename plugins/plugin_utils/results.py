@@ -112,9 +112,13 @@ def _host(name: str, plan: Mapping[str, Any], run: RunDirectory, facts: Mapping[
         "clock_offset_s": clock.before.offset_s if clock.before else None,
         "clock_uncertainty_s": clock.uncertainty_s if clock.before else None,
         "clock_drift_s": clock.drift_s,
-        # both may say more of a volume than concerns its reader
-        "volumes": [{key: volume.get(key) for key in OF_A_VOLUME} for volume in facts.get("volumes") or planned],
+        "volumes": [_volume(volume) for volume in facts.get("volumes") or planned],
     }
+
+
+def _volume(volume: Mapping[str, Any]) -> Json:
+    """What a reader wants to know of a volume: a directory by the path that the user gave."""
+    return {**{key: volume.get(key) for key in OF_A_VOLUME}, "path": volume.get("given_path") or volume["path"]}
 
 
 def _points(
@@ -148,7 +152,9 @@ def _points(
         first = lightest.get(case)
         # another block of the same load is no lighter one
         lighter = first if first and first["volumes"] < point["volumes"] else None
-        point["limit"] = limits.find_limit(limits.Context(point, planned["workload"], hosts, caps, lighter))
+        point["limit"] = limits.find_limit(
+            limits.Context(point, planned["workload"], hosts, caps, lighter, plan["settings"])
+        )
         if point["counted"]:
             lightest.setdefault(case, point)
         points.append(point)

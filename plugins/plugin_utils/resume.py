@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.fio_output import unpack_sample
+from ansible_collections.hostmax.storage.plugins.module_utils.test_file_places import is_directory
 from ansible_collections.hostmax.storage.plugins.plugin_utils.clocks import Clock, clocks_of_run
 from ansible_collections.hostmax.storage.plugins.plugin_utils.gates import MIN_OVERLAP
 from ansible_collections.hostmax.storage.plugins.plugin_utils.plan import point_length_s
@@ -248,6 +249,9 @@ def differences(previous: RunDirectory, found: Mapping[str, Mapping[str, Any]]) 
             if before.get(name) is not None and now != before[name]:
                 texts.append(f"on {host} {title} is {_word(now)} and was {_word(before[name])}")
         for volume in seen.get("volumes") or ():
+            if is_directory(volume):
+                # its files are made anew for each run, as large as the workloads ask for
+                continue
             earlier = (before.get("volumes") or {}).get(volume["name"]) or {}
             identity = earlier.get("identity")
             other = identity is not None and identity not in volume["identities"]

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import JobError, Target
+from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import JobError, Target, file_bytes
 from ansible_collections.hostmax.storage.plugins.module_utils.units import UnitError, parse_size
 from ansible_collections.hostmax.storage.plugins.module_utils.workload import Workload
 from ansible_collections.hostmax.storage.plugins.plugin_utils.argument_specs import (
@@ -168,8 +168,13 @@ def _make(host: str, variables: Mapping[str, Any], given: Mapping[str, Any], val
     volumes, thin = _volumes(host, variables, given, values)
     for volume in volumes:
         _check_fit(volume, workloads)
-        # for the guard, where the inventory does not say how large a volume is
-        volume["needed_bytes"] = max(_needed_bytes(workload) for workload in workloads)
+        if volume["kind"] == "directory":
+            # each job has a file of its own: without a working set nobody knows how large
+            for workload in workloads:
+                file_bytes(workload)
+        else:
+            # for the guard, where the inventory does not say how large a volume is
+            volume["needed_bytes"] = max(_needed_bytes(workload) for workload in workloads)
     return Settings(
         host=host,
         values=values,
@@ -282,18 +287,31 @@ def _named_volumes(entries: Sequence[Mapping[str, Any]]) -> list[Json]:
         path = entry["path"]
         if not path.startswith("/"):
             raise ValueRefused(f"{where}: the path {path!r} is not absolute; give one like /dev/disk/by-path/…")
+        kind = entry.get("kind") or ("block" if path.startswith("/dev/") else "directory")
+        if kind == "directory":
+            path = _directory(where, entry)
         try:
             Target(name, path, 1, True)
         except JobError as error:
             raise ValueRefused(f"{where}: {error}") from error
         size_bytes = None if entry.get("size") is None else _size(entry["size"], f"{where}: size")
-        kind = "block" if path.startswith("/dev/") else "file"
         told = {key: entry.get(key) for key in ("size", "identity", "overwrite")}
         if told["overwrite"] and not told["identity"]:
             raise ValueRefused(f"{where}: overwrite needs identity too; name the serial, WWN or IQN of the volume")
         volumes.append(_volume(name=name, path=path, size_bytes=size_bytes, kind=kind, **told))
     _refuse_doubles(volumes)
     return volumes
+
+
+def _directory(where: str, entry: Mapping[str, Any]) -> str:
+    """The path of a directory volume; what holds for devices only is refused."""
+    for key in ("size", "identity", "overwrite"):
+        if entry.get(key) is not None:
+            raise ValueRefused(
+                f"{where}: {key} is of a block device, and {entry['path']} is a directory; leave {key} out, or set"
+                " kind: block where the path leads to a device"
+            )
+    return posixpath.normpath(str(entry["path"]))
 
 
 def _refuse_doubles(volumes: Sequence[Json]) -> None:
