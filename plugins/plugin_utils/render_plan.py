@@ -206,6 +206,9 @@ def _points(points: Sequence[Json], hosts: int) -> list[str]:
 
 def _span(group: Sequence[tuple[int, Json]]) -> str:
     first, last = group[0][0], group[-1][0]
+    if last - first + 1 != len(group):
+        # one in each stage
+        return f"{len(group)} times"
     return str(first) if first == last else f"{first}-{last}"
 
 
