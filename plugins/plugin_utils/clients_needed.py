@@ -32,13 +32,13 @@ MOST_SENTENCES = 4
 
 
 def sentences(plan: Mapping[str, Any]) -> list[str]:
-    """How many hosts each expected figure takes at least, and whether this run has them."""
+    """How many hosts each expected figure takes at least, and whether this run has them; alike ones together."""
     volumes = {host: entry["volumes"] for host, entry in plan["hosts"].items()}
     if not any(volume["kind"] == "directory" for each in volumes.values() for volume in each):
         return []
     nic = advice.nic_bytes_per_s(plan["settings"])
     most = {point["workload"]["name"]: point for point in plan["points"]}
-    found = []
+    found: dict[str, list[str]] = {}
     for name, point in most.items():
         try:
             expected = resolve_expectations(
@@ -56,9 +56,9 @@ def sentences(plan: Mapping[str, Any]) -> list[str]:
             )
             if needed:
                 figure = f"{format_count(each.value)} IOPS" if each.unit == "iops" else format_rate(each.value)
-                hosts = _hosts(needed[0])
-                found.append(f"{name}: {figure} needs {hosts} at least ({needed[1]}){_have(plan, needed[0])}")
-    return found
+                text = f"{figure} needs {_hosts(needed[0])} at least ({needed[1]}){_have(plan, needed[0])}"
+                found.setdefault(text, []).append(name)
+    return [f"{_some(names)}: {text}" for text, names in found.items()]
 
 
 def _hosts(number: int) -> str:
