@@ -112,9 +112,17 @@ def _figures(key: Key, group: _Group) -> Json:
         "parent_ratio_ci95_high": None,
         "parent_ratio_pairs": 0,
         "parent_status": None,
+        "limit": _limit(counted),
         "counters": nfs_figures(counted),
         "explanation": [],
     }
+
+
+def _limit(points: Sequence[Json]) -> Json | None:
+    """What held most blocks back, with the evidence of the first of them."""
+    found = [limit for point in points if (limit := point["limit"])]
+    kinds = [limit["kind"] for limit in found]
+    return max(found, key=lambda limit: kinds.count(limit["kind"]), default=None)
 
 
 def _mean(values: Sequence[float]) -> float | None:
