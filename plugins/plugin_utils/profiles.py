@@ -25,6 +25,8 @@ REQUIRED = {
     "expectations": ("name", "title", "publisher", "units", "observations"),
     "mount": ("name", "title", "source", "options", "notes"),
     "tuning": ("name", "title", "source", "keys"),
+    "conditions": ("name", "title", "source", "conditions"),
+    "studies": ("name", "title", "source", "settings"),
 }
 # what a workload in a set says about itself besides the access pattern
 REMARKS = ("documented", "corrected")
