@@ -59,7 +59,7 @@ def summarise(conditions: Sequence[Mapping[str, Any]], points: Sequence[Json]) -
                 continue
             summary = _figures((name, workload, volumes), group)
             baseline = groups.get((names[0], workload, volumes))
-            summary["status"] = intervals.BASELINE if name is not None and name == names[0] else None
+            summary["status"] = intervals.BASELINE if len(names) > 1 and name == names[0] else None
             parent = parents.get(name) if name is not None else None
             if name is not None and name != names[0]:
                 words += _compare(summary, group, names[0], baseline, "ratio", "status")

@@ -185,8 +185,8 @@ def _card(case: Case) -> dict[str, str]:
 
 
 def read_comparison(results: Json) -> Comparison | None:
-    """The comparison of a run's conditions; None where it has none."""
-    if not results["conditions"]:
+    """The comparison of a run's conditions; None where there are not two of them."""
+    if len(results["conditions"]) < 2:
         return None
     workloads = {point["workload"]["name"]: point["workload"] for point in results["points"]}
     cases: dict[tuple[str, int], list[Json]] = {}
