@@ -163,7 +163,9 @@ class Agent:
             ],
             volumes=verdicts,
         )
-        return fio_run.Host(self.plan["run_id"], self.work_dir, fio, self.plan.get("cgroup"), devices)
+        paths = {v["name"]: v.get("mount") or v["path"] for v in verdicts if v["kind"] != "block"}
+        paths = {name: os.path.join(self.work_dir, path) for name, path in paths.items()}
+        return fio_run.Host(self.plan["run_id"], self.work_dir, fio, self.plan.get("cgroup"), devices, paths)
 
     def _lay_out(self, book: journal.Journal) -> None:
         """Make the files of directory volumes, before the host says that it is ready; then see what they can do."""

@@ -2,14 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The kernel's own counters, sampled while a point runs: what the CPUs and the volumes did inside a window.
 
-It must not know about fio, plans or points: it reads /proc and gives differences between two moments.
+It must not know about fio, plans, points or NFS: it reads /proc and gives differences between two moments.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from typing import Any, NamedTuple, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 # Columns of a cpu line in /proc/stat (proc(5)); guest time is already part of user.
 CPU_COLUMNS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
@@ -18,11 +18,15 @@ SECTOR_BYTES = 512
 
 
 class Snapshot(NamedTuple):
-    """All counters at one moment: jiffies of each CPU (the first row is their sum), and volumes by (major, minor)."""
+    """All counters at one moment: jiffies of each CPU (the first row is their sum), and volumes by (major, minor).
+
+    ``readings``: what the sampler's further readers gave, by their name; empty in most snapshots.
+    """
 
     time_s: float
     cpus: tuple[tuple[int, ...], ...]
     disks: dict[tuple[int, int], tuple[int, ...]]
+    readings: Mapping[str, Any] = {}
 
 
 def read_cpus(text: str) -> tuple[tuple[int, ...], ...]:
@@ -51,14 +55,27 @@ def _read(path: str) -> str:
 
 
 class Sampler:
-    """Snapshots at a steady pace; ``tick`` is called by whoever waits for fio and takes one when it is due."""
+    """Snapshots at a steady pace; ``tick`` is called by whoever waits for fio and takes one when it is due.
 
-    def __init__(self, devices: Sequence[tuple[int, int]], interval_s: float, proc: str = "/proc") -> None:
+    ``readers`` are asked (with the time) in fewer of them, every ``readers_s``: what they read is longer.
+    """
+
+    def __init__(
+        self,
+        devices: Sequence[tuple[int, int]],
+        interval_s: float,
+        proc: str = "/proc",
+        readers: Mapping[str, Callable[[float], Any]] | None = None,
+        readers_s: float = 1.0,
+    ) -> None:
         self.devices = tuple(devices)
         self.interval_s = interval_s
         self.snapshots: list[Snapshot] = []
         self._proc = proc
         self._due_s = 0.0
+        self._readers = readers or {}
+        self._readers_s = readers_s
+        self._readers_due_s = 0.0
 
     def tick(self) -> None:
         """Take a snapshot when the interval has passed since the last one."""
@@ -67,12 +84,21 @@ class Sampler:
             return
         self._due_s = now_s + self.interval_s
         disks = read_disks(_read(os.path.join(self._proc, "diskstats")), self.devices) if self.devices else {}
-        self.snapshots.append(Snapshot(now_s, read_cpus(_read(os.path.join(self._proc, "stat"))), disks))
+        readings = {}
+        if now_s >= self._readers_due_s:
+            self._readers_due_s = now_s + self._readers_s
+            readings = {name: reader(now_s) for name, reader in self._readers.items()}
+        self.snapshots.append(Snapshot(now_s, read_cpus(_read(os.path.join(self._proc, "stat"))), disks, readings))
 
     def inside(self, start_s: float, end_s: float) -> tuple[Snapshot, Snapshot] | None:
         """The first and last snapshot inside the window, or None where fewer than two fell into it."""
         within = [shot for shot in self.snapshots if start_s <= shot.time_s <= end_s]
         return (within[0], within[-1]) if len(within) > 1 else None
+
+    def readings_inside(self, start_s: float, end_s: float, name: str) -> tuple[Any, Any] | None:
+        """The first and last reading of one reader inside the window, or None where fewer than two fell into it."""
+        within = [shot for shot in self.snapshots if start_s <= shot.time_s <= end_s and name in shot.readings]
+        return (within[0].readings[name], within[-1].readings[name]) if len(within) > 1 else None
 
 
 def _share(first: Sequence[int], last: Sequence[int]) -> dict[str, float]:
@@ -88,12 +114,18 @@ def _busy(share: dict[str, float]) -> float:
 
 
 def cpu_usage(first: Snapshot, last: Snapshot) -> dict[str, float]:
-    """CPU shares (0..1) between two snapshots: all CPUs together, and the busiest single one."""
+    """CPU shares (0..1) between two snapshots: all CPUs together, and the busiest single one.
+
+    ``busiest_softirq``: of the CPU with most softirq time, that time; ``busiest_kernel``: of the CPU with most time in
+    the kernel (system, interrupts), that time. Either may be full while the others idle.
+    """
     total = _share(first.cpus[0], last.cpus[0])
-    each = [_busy(_share(before, after)) for before, after in zip(first.cpus[1:], last.cpus[1:])]
+    each = [_share(before, after) for before, after in zip(first.cpus[1:], last.cpus[1:])] or [total]
     return {
         "busy": _busy(total),
-        "busiest_cpu": max(each) if each else _busy(total),
+        "busiest_cpu": max(_busy(share) for share in each),
+        "busiest_softirq": max(share["softirq"] for share in each),
+        "busiest_kernel": max(share["system"] + share["irq"] + share["softirq"] for share in each),
         "user": total["user"] + total["nice"],
         "system": total["system"] + total["irq"] + total["softirq"],
         "iowait": total["iowait"],

@@ -15,15 +15,24 @@ import shutil
 import signal
 import subprocess
 import time
-from typing import Any, Callable, NamedTuple, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 from ansible_collections.hostmax.storage.plugins.module_utils import cgroup as cgroups
-from ansible_collections.hostmax.storage.plugins.module_utils import counters, fio_logs, fio_output, host_state
+from ansible_collections.hostmax.storage.plugins.module_utils import (
+    counters,
+    fio_logs,
+    fio_output,
+    host_state,
+    net_counters,
+    nfs_counters,
+)
 
 # fio's own start and end take about 0.3 s; a stalled volume may hold the end of a run much longer.
 GRACE_S = 30.0
 WATCH_S = 0.02
 DIAGNOSTICS_CHARS = 2000
+# counters of network and NFS are longer texts than the others: at most about this many of them in one point
+MOST_READINGS = 100
 PR_SET_PDEATHSIG = 1
 
 
@@ -35,6 +44,8 @@ class Host(NamedTuple):
     fio: str
     cgroup: str | None
     devices: dict[str, tuple[int, int]]
+    # absolute path of each volume that is a file or a directory, without symbolic links
+    paths: Mapping[str, str] = {}
 
 
 class Ended(NamedTuple):
@@ -149,6 +160,25 @@ def _kernel_view(host: Host, volumes: Sequence[str], edges: Any) -> dict[str, An
     return seen
 
 
+def _sampler(host: Host, point: Mapping[str, Any], watch: nfs_counters.Watch) -> counters.Sampler:
+    interval_s = min(1.0, max(0.2, point["runtime_s"] / 10.0))
+    return counters.Sampler(
+        [host.devices[name] for name in point["volumes"] if name in host.devices],
+        interval_s,
+        readers={"net": net_counters.read, **({"nfs": watch.read} if watch.names else {})},
+        readers_s=max(interval_s, (point["ramp_s"] + point["runtime_s"]) / MOST_READINGS),
+    )
+
+
+def _readings(sampler: counters.Sampler, window: Any, watch: nfs_counters.Watch) -> dict[str, Any]:
+    """What NFS mounts and the network did inside the window; None each where that cannot be told."""
+    found = {}
+    for name, difference in (("nfs", watch.difference), ("net", net_counters.difference)):
+        edges = sampler.readings_inside(window["start_s"], window["end_s"], name) if window else None
+        found[name] = difference(*edges) if edges else None
+    return found
+
+
 def measure(host: Host, point: dict[str, Any], stop: Callable[[], bool]) -> dict[str, Any]:
     """Run one point of the host's plan and return its sample; raw output stays as ``points/<id>.json.gz``.
 
@@ -164,10 +194,8 @@ def measure(host: Host, point: dict[str, Any], stop: Callable[[], bool]) -> dict
     if not point["writes"]:
         argv.append("--readonly")
     length_s = point["ramp_s"] + point["runtime_s"]
-    sampler = counters.Sampler(
-        [host.devices[name] for name in point["volumes"] if name in host.devices],
-        min(1.0, max(0.2, point["runtime_s"] / 10.0)),
-    )
+    watch = nfs_counters.Watch(host.paths[name] for name in point["volumes"] if name in host.paths)
+    sampler = _sampler(host, point, watch)
     ended = run_fio(host, [*argv, base + ".fio"], base + ".log", length_s + max(GRACE_S, length_s), sampler.tick, stop)
     text = _text(base + ".json")
     # some versions tell of killed workers only beside the file
@@ -192,6 +220,7 @@ def measure(host: Host, point: dict[str, Any], stop: Callable[[], bool]) -> dict
         **timing,
         "cpu": counters.cpu_usage(*edges) if edges else None,
         "kernel": _kernel_view(host, point["volumes"], edges) if edges else {},
+        **_readings(sampler, window, watch),
     }
     _keep_raw(base, text)
     return sample
@@ -199,7 +228,9 @@ def measure(host: Host, point: dict[str, Any], stop: Callable[[], bool]) -> dict
 
 def not_started(point: dict[str, Any], fault: str) -> dict[str, Any]:
     """The sample of a point that was not run, and why; it has no figures and no raw output."""
-    nothing = dict.fromkeys(("started_s", "ended_s", "returncode", "fio_version", "window", "steps", "cpu"))
+    nothing = dict.fromkeys(
+        ("started_s", "ended_s", "returncode", "fio_version", "window", "steps", "cpu", "nfs", "net")
+    )
     return {
         **nothing,
         "point": point["id"],

@@ -145,7 +145,7 @@ def remove_work_dir(run_id: str) -> None:
     path = work_dir(run_id)
     try:
         _check_private(path)
-        _check_nothing_mounted(path)
+        _check_no_mount(path)
         shutil.rmtree(path)
     except FileNotFoundError:
         pass  # gone already, or another restore is removing it too
@@ -154,13 +154,14 @@ def remove_work_dir(run_id: str) -> None:
             os.rmdir(state_root())
 
 
-def _check_nothing_mounted(path: str) -> None:
-    """What is mounted below would be emptied with the directory, and it is not ours to empty."""
+def _check_no_mount(path: str) -> None:
+    """What is mounted below a work directory is never removed with it: it may be somebody's data."""
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as handle:
-        points = [line.split(" ")[4] for line in handle]
-    below = [point for point in points if point.startswith(path + "/")]
+        points = [line.split()[4] for line in handle]
+    # mountinfo writes a blank as four characters
+    below = [point for point in points if point.startswith(path.replace(" ", "\\040") + "/")]
     if below:
-        raise HostError(f"The work directory {path} stays, because {below[0]} is mounted in it: unmount that first.")
+        raise HostError(f"The work directory {path} is not removed, because {below[0]} is still mounted; unmount it.")
 
 
 def list_runs() -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Dict, Iterable, NamedTuple, Sequence
+from typing import Any, Container, Dict, Iterable, NamedTuple, Sequence
 
 # include/linux/nfs_iostat.h, in the order in which fs/nfs/super.c prints them
 EVENTS = (
@@ -40,6 +40,8 @@ OP_FIELDS = (
     "ops", "transmissions", "timeouts", "bytes_sent", "bytes_received", "queue_ms", "rtt_ms", "execute_ms", "errors",
 )  # fmt: skip
 LEAST_OP_FIELDS = 8
+# a name of an export and a path, every byte of them escaped, are not longer
+_HEAD_CHARS = 40_000
 
 _HEAD = re.compile(r"(?:device (\S+)|no device) mounted on (\S+) with fstype (\S+)(?: statvers=(\S+))?")
 _OP = re.compile(r"\s*([A-Z][A-Z0-9_]*|[0-9]+): ([0-9 ]+)$")
@@ -62,7 +64,7 @@ class Mount(NamedTuple):
     options: str
     events: Counts
     bytes: Counts
-    xprts: tuple[dict[str, int | str], ...]
+    xprts: tuple[dict[str, Any], ...]
     ops: dict[str, Counts]
 
     @property
@@ -71,7 +73,7 @@ class Mount(NamedTuple):
         return self.fstype in ("nfs", "nfs4")
 
     @property
-    def connections(self) -> tuple[int | str, ...]:
+    def connections(self) -> tuple[Any, ...]:
         """What tells the transports of one server from those of another: protocol and source port of each."""
         return tuple(value for xprt in self.xprts for value in (xprt["protocol"], xprt.get("srcport", 0)))
 
@@ -102,6 +104,13 @@ def read(proc: str = "/proc") -> list[Mount]:
     """The mounts that this process sees now; raises OSError where /proc cannot be read."""
     with open(os.path.join(proc, "self", "mountstats"), encoding="utf-8", errors="surrogateescape") as handle:
         return parse(handle.read())
+
+
+def only(text: str, paths: Container[str]) -> str:
+    """The blocks of a mountstats text that are of NFS mounts at these paths, unread: for whoever keeps many texts."""
+    blocks = re.split(r"^(?=device |no device )", text, flags=re.MULTILINE)
+    heads = ((_HEAD.match(block), block) for block in blocks if " with fstype nfs" in block[:_HEAD_CHARS])
+    return "".join(block for head, block in heads if head and unescape(head.group(2)) in paths)
 
 
 def find(mounts: Iterable[Mount], path: str) -> Mount | None:
@@ -165,7 +174,7 @@ def _columns(names: Sequence[str], words: Sequence[str]) -> Counts:
     return {name: int(word) for name, word in zip(names, words) if word.lstrip("-").isdigit()}
 
 
-def _xprt(words: Sequence[str]) -> dict[str, int | str] | None:
+def _xprt(words: Sequence[str]) -> dict[str, Any] | None:
     if not words or words[0] not in XPRT:
         return None
     return {"protocol": words[0], **_columns(XPRT[words[0]], words[1:])}

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.units import UnitError, parse_size, size_matches
+from ansible_collections.hostmax.storage.plugins.plugin_utils import observed
 from ansible_collections.hostmax.storage.plugins.plugin_utils.ladder import headline_unit
 from ansible_collections.hostmax.storage.plugins.plugin_utils.profiles import did_you_mean, profile_names
 from ansible_collections.hostmax.storage.plugins.plugin_utils.volume_model import (
@@ -31,6 +32,7 @@ __all__ = [
     "ExpectationError",
     "check_expect",
     "known_caps",
+    "observed_references",
     "published_references",
     "resolve_expectations",
 ]
@@ -52,7 +54,7 @@ _FIGURE_KEYS = ("name", "iops", "bytes_per_s", "source", "date", "tolerance", "w
 class Expectation:
     """One figure to be reached, with where it comes from; `parts` are the limits it is the smallest of.
 
-    `kind` says who expects it: thin_cap, profile, or figure where the user gave it.
+    `kind` says who expects it: thin_cap, profile (a model), observed, or figure where the user gave it.
     """
 
     name: str
@@ -81,7 +83,7 @@ class Expectation:
 
 
 def check_expect(setting: object, workloads: Sequence[str] = ()) -> list[Json]:
-    """`hostmax_expect` as a list of checked mappings ({kind: thin_cap|profile|figure, ...}); [] for none."""
+    """`hostmax_expect` as a list of checked mappings ({kind: thin_cap|profile|observed|figure, ...}); [] for none."""
     if setting is None or setting in ("none", "", []):
         return []
     if isinstance(setting, list):
@@ -131,9 +133,11 @@ def _number(setting: Mapping[str, Any], key: str, most: float = float("inf")) ->
 
 
 def _check_profile(setting: Mapping[str, Any]) -> Json:
-    _refuse_keys(setting, _PROFILE_KEYS)
     profile = str(setting["profile"])
     model = expectation_profile(profile)
+    if observed.is_observed(model):
+        return _check_observed(setting, model)
+    _refuse_keys(setting, _PROFILE_KEYS)
     if "vpu" in setting and "level" in setting:
         raise ExpectationError("hostmax_expect: vpu and level are both given; give one of them")
     vpu = level_vpu(str(setting.get("level", "balanced")), profile)
@@ -155,6 +159,18 @@ def _check_profile(setting: Mapping[str, Any]) -> Json:
     elif checked["ocpus"] or checked["network_gbps"]:
         raise ExpectationError("hostmax_expect: ocpus and network_gbps need a flexible shape; give shape")
     return checked
+
+
+def _check_observed(setting: Mapping[str, Any], profile: Mapping[str, Any]) -> Json:
+    _refuse_keys(setting, observed.KEYS)
+    return {
+        "kind": observed.KIND,
+        "profile": profile["name"],
+        "volume": observed.check_volume(setting, profile),
+        "name": str(setting["name"]) if setting.get("name") else None,
+        "tolerance": _number(setting, "tolerance", 1) if "tolerance" in setting else TOLERANCE,
+        "workload": setting.get("workload"),
+    }
 
 
 def _check_figure(setting: Mapping[str, Any]) -> Json:
@@ -263,7 +279,34 @@ def _from_figure(item: Json, hosts: Hosts, workload: Mapping[str, Any], unit: st
     )
 
 
-_RESOLVERS = {"thin_cap": _from_caps, "profile": _from_profile, "figure": _from_figure}
+def _from_observed(item: Json, hosts: Hosts, workload: Mapping[str, Any], unit: str) -> Expectation | None:
+    """What was observed on one volume, times the volumes that all hosts share."""
+    seen = observed.expected(item, workload)
+    if seen is None:
+        return None
+    shared = max(1, len({volume["name"] for volumes in hosts.values() for volume in volumes}))
+    name = (item["name"] or observed.title(seen)) + (f", {shared} volumes" if shared > 1 else "")
+    source = seen["source"]
+    value = float(seen["value"]) * shared
+    return Expectation(name, value, seen["unit"], source["title"], source["date"], item["tolerance"], item["kind"])
+
+
+_RESOLVERS = {
+    "thin_cap": _from_caps,
+    "profile": _from_profile,
+    "figure": _from_figure,
+    observed.KIND: _from_observed,
+}
+
+
+def observed_references(setting: object, hosts: Hosts, workload: Mapping[str, Any], unit: str) -> list[Json]:
+    """Observations of the kinds of volumes that are expected, but not of this very case: to compare with."""
+    return [
+        _reference(seen)
+        for item in check_expect(setting)
+        if item["kind"] == observed.KIND and item["workload"] in (None, workload["name"])
+        for seen in observed.references(item, workload, unit, len(hosts))
+    ]
 
 
 def published_references(hosts: Hosts, workload: Mapping[str, Any], n_volumes: int) -> list[Json]:
@@ -278,18 +321,20 @@ def published_references(hosts: Hosts, workload: Mapping[str, Any], n_volumes: i
     for name in profile_names("expectations"):
         for seen in expectation_profile(name)["observations"]:
             if seen.get("volumes") == len(sizes) and _same_case(seen, sizes, workload):
-                note = f"{seen['source']['title']}, observed {seen['observed']}" if "observed" in seen else None
-                found.append(
-                    {
-                        "name": seen["name"],
-                        "value": seen["value"],
-                        "unit": seen["unit"],
-                        "source": note or seen["source"]["title"],
-                        "date": seen["source"]["date"],
-                        "note": seen.get("note"),
-                    }
-                )
+                found.append(_reference(seen))
     return found
+
+
+def _reference(seen: Mapping[str, Any]) -> Json:
+    title = seen["source"]["title"]
+    return {
+        "name": seen["name"],
+        "value": seen["value"],
+        "unit": seen["unit"],
+        "source": f"{title}, observed {seen['observed']}" if "observed" in seen else title,
+        "date": seen["source"]["date"],
+        "note": seen.get("note"),
+    }
 
 
 def _same_case(seen: Mapping[str, Any], sizes: Sequence[int | None], workload: Mapping[str, Any]) -> bool:

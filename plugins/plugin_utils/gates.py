@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ansible_collections.hostmax.storage.plugins.plugin_utils import nfs_transport
 from ansible_collections.hostmax.storage.plugins.plugin_utils.merge import Head, averaged_hosts, merged_hosts
 from ansible_collections.hostmax.storage.plugins.plugin_utils.window import WHOLE_OVERLAP
 
@@ -216,7 +217,28 @@ def working_set(context: Context) -> Gate:
     return Gate("working_set", total > memory, float(total), float(memory), "working set against the client's memory")
 
 
-GATES: tuple[Callable[[Context], Gate], ...] = (errors, hosts, runtime, overlap, steady, littles_law, working_set)
+def transport(context: Context) -> Gate | None:
+    """No NFS request had to be sent again: the storage's figure would be that of an outage. None without NFS."""
+    counters = context.merged.get("counters") or {}
+    judged = {host: found for host in counters if (found := nfs_transport.faults(counters[host])) is not None}
+    if not judged:
+        return None
+    found = [f"{host}: {fault}" for host, of_host in judged.items() for fault in of_host]
+    text = "; ".join(found[:4]) + (f"; and {len(found) - 4:,} more" if len(found) > 4 else "")
+    return Gate("transport", not found, float(len(found)), 0.0, text or "no NFS request was sent again")
+
+
+# a rule that has nothing to say of a point gives None
+GATES: tuple[Callable[[Context], Gate | None], ...] = (
+    errors,
+    hosts,
+    runtime,
+    overlap,
+    steady,
+    littles_law,
+    working_set,
+    transport,
+)
 
 
 def judge_point(context: Context) -> Json:
@@ -228,7 +250,7 @@ def judge_point(context: Context) -> Json:
         expected = float(len(context.merged["hosts_expected"]))
         gate = Gate("hosts", False, 0.0, expected, "no host measured this point")
         return {"gates": [gate.to_mapping()], "status": "missing", "counted": False}
-    outcome = [gate(context) for gate in GATES]
+    outcome = [found for gate in GATES if (found := gate(context))]
     failed = {gate.name for gate in outcome if gate.passed is False}
     # the faults of a host that did not measure are in no figure
     of_others = {"hosts", "errors"} if context.merged["hosts_measured"] else set()

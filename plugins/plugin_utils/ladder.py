@@ -14,13 +14,17 @@ Json = dict[str, Any]
 
 # bandwidth is the headline from this block size on, as the published study says ("256 KB or larger" shows it)
 BANDWIDTH_BLOCK_BYTES = 256 * 1024
+# the NFS studies show sequential I/O as bandwidth from 64 KiB on
+SEQUENTIAL_BANDWIDTH_BLOCK_BYTES = 64 * 1024
 # scaling is linear while a rung keeps this share of the first rung's rate a volume
 LINEAR = 0.95
 
 
 def headline_unit(workload: Mapping[str, Any]) -> str:
     """The quantity a workload is run for: bytes_per_s for large blocks, iops otherwise."""
-    return "bytes_per_s" if workload["block_size_bytes"] >= BANDWIDTH_BLOCK_BYTES else "iops"
+    sequential = workload.get("rw") in ("read", "write", "rw", "readwrite")
+    least = SEQUENTIAL_BANDWIDTH_BLOCK_BYTES if sequential else BANDWIDTH_BLOCK_BYTES
+    return "bytes_per_s" if workload["block_size_bytes"] >= least else "iops"
 
 
 def build_ladder(points: Sequence[Json]) -> Json:

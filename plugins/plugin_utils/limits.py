@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, hostmax.storage contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What held a point back, with the evidence: the volumes' caps, the client's CPUs, or too few I/Os asked for.
+"""What held a point back, with the evidence: the volumes' caps, the client, the network, or too few I/Os asked for.
 
 It must not know about verdicts; it explains a number, it does not judge it.
 """
@@ -8,11 +8,14 @@ It must not know about verdicts; it explains a number, it does not judge it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.units import format_count, format_latency, format_rate
+from ansible_collections.hostmax.storage.plugins.plugin_utils import limits_net, limits_nfs
+from ansible_collections.hostmax.storage.plugins.plugin_utils.limit import Context, Limit
 from ansible_collections.hostmax.storage.plugins.plugin_utils.volume_model import WHOLE_IO_BYTES, Caps
+
+__all__ = ["RULES", "Context", "Limit", "find_limit"]
 
 Json = dict[str, Any]
 
@@ -26,29 +29,6 @@ JOB_FULL = 0.95
 AT_RATE = 0.97
 # latency within 25 % of the lightest load's: the volumes were not yet queueing
 UNLOADED = 1.25
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """What held a point back: a kind, one sentence, and the figures that show it."""
-
-    kind: str
-    text: str
-    evidence: tuple[str, ...]
-
-    def to_mapping(self) -> Json:
-        return {"kind": self.kind, "text": self.text, "evidence": list(self.evidence)}
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """A measured point, the workload it ran, the hosts' facts, their volumes' caps, and the ladder's lightest point."""
-
-    point: Mapping[str, Any]
-    workload: Mapping[str, Any]
-    hosts: Mapping[str, Json]
-    caps: Mapping[tuple[str, str], Caps]
-    lightest: Mapping[str, Any] | None
 
 
 def volume_caps(context: Context) -> dict[tuple[str, str], Caps]:
@@ -202,7 +182,17 @@ def unknown(context: Context) -> Limit:
     return Limit("unknown", "not identified", tuple(evidence))
 
 
-RULES: Sequence[Callable[[Context], Limit | None]] = (service_cap, offered_rate, client_cpu, queue_depth, each_volume)
+# the client's own limits before those of the storage: what a client could not ask for says nothing of the storage
+RULES: Sequence[Callable[[Context], Limit | None]] = (
+    service_cap,
+    offered_rate,
+    *limits_net.RULES,
+    client_cpu,
+    limits_net.client_softirq,
+    *limits_nfs.RULES,
+    queue_depth,
+    each_volume,
+)
 
 
 def find_limit(context: Context) -> Json | None:

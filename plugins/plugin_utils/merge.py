@@ -14,6 +14,7 @@ from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.sample_pack import unpack_arrays, unpack_figures
 from ansible_collections.hostmax.storage.plugins.plugin_utils.clocks import Clock, clock_of_sample
+from ansible_collections.hostmax.storage.plugins.plugin_utils.rounds import time_of
 from ansible_collections.hostmax.storage.plugins.plugin_utils.tally import (
     DIRECTIONS,
     Tally,
@@ -148,8 +149,11 @@ def merge_point(point: Mapping[str, Any], samples: Mapping[str, Json], heads: Ma
     everything: dict[str, Tally] = {}
     per_host: dict[str, Json] = {}
     per_volume: dict[str, dict[str, Json]] = {}
+    counters: dict[str, Json] = {}
     for host in hosts:
         sample = unpack_arrays(samples[host])
+        if sample.get("nfs") or sample.get("net"):
+            counters[host] = {"nfs": sample.get("nfs"), "net": sample.get("net")}
         steps = _steps_of(sample, heads[host])
         rate = _rate_in(steps, sample, window, heads[host].time)
         ways, per_volume[host] = _volumes(sample["volumes"], rate)
@@ -163,7 +167,7 @@ def merge_point(point: Mapping[str, Any], samples: Mapping[str, Json], heads: Ma
         "id": point["id"],
         "condition": None,
         "block": 0,
-        "repeat": max((head.round for head in heads.values()), default=1) - 1,
+        "repeat": time_of(max((head.round for head in heads.values()), default=1)) - 1,
         "volumes": point["volumes"],
         "hosts_expected": sorted(point["jobs"]),
         "hosts_measured": sorted(host for host, head in heads.items() if head.measured),
@@ -177,6 +181,7 @@ def merge_point(point: Mapping[str, Any], samples: Mapping[str, Json], heads: Ma
         "levels": levels_of(over_time),
         "series": over_time,
         "cpu": {host: heads[host].cpu for host in hosts},
+        "counters": counters,
         "job": {host: point["jobs"][host] for host in sorted(point["jobs"])},
     }
 

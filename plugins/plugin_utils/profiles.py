@@ -22,8 +22,11 @@ COLLECTION = Path(__file__).parents[2]
 # the keys a profile of each kind must have; every one of them has a source with a title and a date
 REQUIRED = {
     "workloads": ("name", "title", "source", "default", "workloads"),
-    "expectations": ("name", "title", "publisher", "units", "model", "shapes", "observations"),
+    "expectations": ("name", "title", "publisher", "units", "observations"),
     "mount": ("name", "title", "source", "options", "notes"),
+    "tuning": ("name", "title", "source", "keys"),
+    "conditions": ("name", "title", "source", "conditions"),
+    "studies": ("name", "title", "source", "settings"),
 }
 # what a workload in a set says about itself besides the access pattern
 REMARKS = ("documented", "corrected")
@@ -40,7 +43,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def profile_names(kind: str) -> list[str]:
-    """The profiles of a kind (`workloads`, `expectations`, `mount`) this collection ships."""
+    """The profiles of a kind (`workloads`, `expectations`, `mount`, `tuning`, …) this collection ships."""
     return sorted(path.stem for path in (COLLECTION / "profiles" / kind).glob("*.yml"))
 
 
@@ -68,6 +71,8 @@ def _check(profile: object, kind: str, path: Path) -> None:
     missing = [key for key in REQUIRED[kind] if not isinstance(profile, Mapping) or key not in profile]
     if missing or not isinstance(profile, Mapping):
         raise ProfileError(f"the {_one(kind)} profile {path} lacks {', '.join(missing)}")
+    if kind == "expectations" and "model" not in profile and "volumes" not in profile:
+        raise ProfileError(f"the {_one(kind)} profile {path} has neither a model nor the volumes it observed")
     if profile["name"] != path.stem:
         raise ProfileError(f"the {_one(kind)} profile {path} calls itself {profile['name']!r}, unlike its file")
     for place, source in _sources(profile):
@@ -80,8 +85,10 @@ def _sources(profile: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, Any
     if "source" in profile:
         yield "the set", profile["source"]
         return
-    yield "the model", profile["model"].get("source", {})
-    yield "the shapes", profile["shapes"].get("source", {})
+    # a publisher may give figures that were observed and no model to compute others from
+    for part in ("model", "shapes"):
+        if part in profile:
+            yield f"the {part}", profile[part].get("source", {})
     for observation in profile["observations"]:
         yield f"the observation {observation.get('name')!r}", observation.get("source", {})
 

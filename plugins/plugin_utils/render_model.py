@@ -21,6 +21,15 @@ LIMIT_SHORT = {
     "offered_rate": "rate asked for",
     "each_volume": "each volume",
     "network": "network",
+    "client_softirq": "one CPU",
+    "retransmissions": "lost packets",
+    "tcp_socket": "sockets",
+    "nfs_slots": "NFS slots",
+    "nfs_session_slots": "session slots",
+    "nfs_delay": "server delays",
+    "nfs_uneven": "uneven links",
+    "nfs_client": "client NFS",
+    "nfs_server": "server answers",
     "unknown": "not found",
 }
 LIMIT_LONG = {
@@ -30,6 +39,15 @@ LIMIT_LONG = {
     "offered_rate": "the rate asked for",
     "each_volume": "each volume's own limit or the queue depth offered",
     "network": "the network",
+    "client_softirq": "one CPU of the client, which did the network's work",
+    "retransmissions": "packets lost on the network",
+    "tcp_socket": "the sockets of the client's connections",
+    "nfs_slots": "the slots of the client's connections",
+    "nfs_session_slots": "the slots of the NFSv4.1 session",
+    "nfs_delay": "the server, which put requests off",
+    "nfs_uneven": "connections that are not used alike",
+    "nfs_client": "the client above its NFS requests",
+    "nfs_server": "the server's answers or the network's latency",
 }
 SIGNS = {"pass": "✓", "fail": "✗", "inconclusive": "~", "invalid": "!"}
 STATUS_WORDS = {"pass": "pass", "fail": "FAIL", "inconclusive": "inconclusive", "invalid": "INVALID"}

@@ -16,7 +16,17 @@ from typing import Any
 import yaml
 from ansible.release import __version__ as ansible_version
 from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import Workload
-from ansible_collections.hostmax.storage.plugins.plugin_utils import expectations, gates, judge, ladder, limits, merge
+from ansible_collections.hostmax.storage.plugins.plugin_utils import (
+    advice,
+    conditions_applied,
+    conditions_summary,
+    expectations,
+    gates,
+    judge,
+    ladder,
+    limits,
+    merge,
+)
 from ansible_collections.hostmax.storage.plugins.plugin_utils.clocks import Clock, clock_warnings, clocks_of_run
 from ansible_collections.hostmax.storage.plugins.plugin_utils.run_directory import RunDirectory
 from ansible_collections.hostmax.storage.plugins.plugin_utils.sample_index import SampleIndex
@@ -24,6 +34,7 @@ from ansible_collections.hostmax.storage.plugins.plugin_utils.volume_model impor
 
 SCHEMA = "hostmax.results/1"
 COLLECTION = Path(__file__).resolve().parents[2]
+OF_A_VOLUME = ("name", "path", "kind", "size_bytes", "identity", "cap", "backing")
 
 Json = dict[str, Any]
 
@@ -48,23 +59,37 @@ def build(run: RunDirectory) -> Json:
     caps = expectations.known_caps(plan["settings"].get("hostmax_expect"), volumes)
     repeats = run.read_repeats()
     points, words = _points(plan, index, hosts, clocks, caps, repeats)
-    by_workload: dict[str, list[Json]] = {}
-    for point in points:
-        by_workload.setdefault(point["workload"]["name"], []).append(point)
-    ladders = [ladder.build_ladder(group) for group in by_workload.values()]
-    judged = judge.judge(plan, hosts, points, ladders)
-    warnings = index.faults + run.read_notes() + _repeats(repeats) + clock_warnings(clocks) + words
+    conditions, unread = conditions_applied.conditions_of_run(run)
+    ladders = _ladders(points, bool(conditions))
+    summaries, left_out = conditions_summary.summarise(conditions, points)
+    judged = judge.judge(plan, hosts, points, ladders, summaries if conditions else ())
+    warnings = index.faults + run.read_notes() + _repeats(repeats) + clock_warnings(clocks) + words + unread + left_out
+    warnings += advice.advise(plan, hosts, points, judged.verdicts, conditions)
     return {
         "schema": SCHEMA,
         "run": _run(plan, _ended_s(index), hosts, points),
         "hosts": list(hosts.values()),
+        "conditions": conditions,
         "points": points,
         "ladders": ladders,
-        "summaries": [_summary(point, ladder.headline_unit(point["workload"])) for point in points if point["counted"]],
+        "summaries": summaries,
         "verdicts": judged.verdicts,
         "references": judged.references,
         "warnings": list(dict.fromkeys(warnings + _of_hosts(facts) + judged.warnings)),
     }
+
+
+def _ladders(points: list[Json], conditions: bool) -> list[Json]:
+    """A ladder a workload; of a run that compares conditions one each, from its first block, of several rungs only."""
+    groups: dict[tuple[str | None, str], list[Json]] = {}
+    for point in points:
+        groups.setdefault((point["condition"], point["workload"]["name"]), []).append(point)
+    if conditions:
+        for key, group in groups.items():
+            first = min(point["block"] for point in group)
+            groups[key] = [point for point in group if point["block"] == first]
+        groups = {key: group for key, group in groups.items() if len({point["volumes"] for point in group}) > 1}
+    return [{**ladder.build_ladder(group), "condition": condition} for (condition, _name), group in groups.items()]
 
 
 def _ended_s(index: SampleIndex) -> float | None:
@@ -79,7 +104,6 @@ def _host(name: str, plan: Mapping[str, Any], run: RunDirectory, facts: Mapping[
         ready = "it was ready, and the run ended before it measured"
         status, reason = "failed", ready if facts else "it failed or was not reached before it could measure"
     planned = plan["hosts"][name]["volumes"]
-    unknown = {"size_bytes": None, "identity": None, "cap": None, "backing": None}
     return {
         "name": name,
         "status": status,
@@ -88,16 +112,13 @@ def _host(name: str, plan: Mapping[str, Any], run: RunDirectory, facts: Mapping[
         "clock_offset_s": clock.before.offset_s if clock.before else None,
         "clock_uncertainty_s": clock.uncertainty_s if clock.before else None,
         "clock_drift_s": clock.drift_s,
-        "volumes": facts.get("volumes")
-        or [
-            {
-                **unknown,
-                **{k: v for k, v in volume.items() if k in ("name", "path", "kind", "cap")},
-                **({"path": volume["given_path"]} if volume.get("given_path") else {}),
-            }
-            for volume in planned
-        ],
+        "volumes": [_volume(volume) for volume in facts.get("volumes") or planned],
     }
+
+
+def _volume(volume: Mapping[str, Any]) -> Json:
+    """What a reader wants to know of a volume: a directory by the path that the user gave."""
+    return {**{key: volume.get(key) for key in OF_A_VOLUME}, "path": volume.get("given_path") or volume["path"]}
 
 
 def _points(
@@ -111,7 +132,7 @@ def _points(
     """The points merged, gated and explained, and what a reader must know of their figures."""
     points: list[Json] = []
     words: list[str] = []
-    lightest: dict[str, Json] = {}
+    lightest: dict[tuple[str | None, str], Json] = {}
     for planned in plan["points"]:
         samples = index.of(planned["id"])
         heads = merge.read_heads(planned, samples, clocks)
@@ -120,17 +141,35 @@ def _points(
         engines = {host: head.engine for host, head in heads.items() if head.engine}
         point: Json = {
             **merged,
+            "counters": merged.get("counters") or _counters(samples, merged["hosts_measured"]),
+            "condition": planned.get("condition"),
+            "block": planned.get("block", 0),
             "repeat": max(merged["repeat"], int(planned["id"] in repeats)),
             "workload": {**workload.to_mapping(), "title": workload.title, "engine_used": engines},
             **gates.judge_point(gates.Context(planned, merged, heads, hosts)),
         }
-        first = lightest.get(workload.name)
-        point["limit"] = limits.find_limit(limits.Context(point, planned["workload"], hosts, caps, first))
+        case = (point["condition"], workload.name)
+        first = lightest.get(case)
+        # another block of the same load is no lighter one
+        lighter = first if first and first["volumes"] < point["volumes"] else None
+        point["limit"] = limits.find_limit(
+            limits.Context(point, planned["workload"], hosts, caps, lighter, plan["settings"])
+        )
         if point["counted"]:
-            lightest.setdefault(workload.name, point)
+            lightest.setdefault(case, point)
         points.append(point)
         words += _approximations(planned["id"], heads)
     return points, words
+
+
+def _counters(samples: Mapping[str, Json], hosts: list[str]) -> dict[str, Json]:
+    """What the kernels of the measured hosts counted in the window: NFS by mount, and the network."""
+    found = {}
+    for host in hosts:
+        sample = samples[host]
+        if sample.get("nfs") or sample.get("net"):
+            found[host] = {"nfs": sample.get("nfs"), "net": sample.get("net")}
+    return found
 
 
 def _approximations(point_id: str, heads: Mapping[str, merge.Head]) -> list[str]:
@@ -178,19 +217,6 @@ def _status(hosts: Mapping[str, Json], points: list[Json]) -> str:
         return "invalid"
     whole = all(host["status"] in ("ok", "late") for host in hosts.values())
     return "complete" if whole and all(p["hosts_measured"] == p["hosts_expected"] for p in points) else "partial"
-
-
-def _summary(point: Json, unit: str) -> Json:
-    return {
-        "condition": None,
-        "workload": point["workload"]["name"],
-        "volumes": point["volumes"],
-        "n": 1,
-        "mean": point["total"][unit],
-        "ci95_low": None,
-        "ci95_high": None,
-        "ratio_to_baseline": None,
-    }
 
 
 def _repeats(repeats: Mapping[str, Mapping[str, float]]) -> list[str]:

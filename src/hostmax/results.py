@@ -43,7 +43,7 @@ class Cap(TypedDict):
 class Volume(TypedDict):
     name: str
     path: str
-    kind: Literal["block", "file"]
+    kind: Literal["block", "file", "directory"]
     size_bytes: int | None
     identity: str | None
     cap: Cap | None
@@ -64,6 +64,78 @@ class Host(TypedDict):
     clock_drift_s: float | None
     cap_by: Literal["cgroup v1", "cgroup v2"] | None
     volumes: list[Volume]
+
+
+class Mount(TypedDict):
+    """One NFS mount as its host's kernel told it; `differences` are sentences about what was asked and is not so."""
+
+    name: str | None
+    path: str | None
+    source: str | None
+    asked: str | None
+    effective: dict[str, str | None]
+    vers: str | None
+    nconnect: int | None
+    connections: int | None
+    slots: int | None
+    rsize: int | None
+    wsize: int | None
+    read_ahead_kib: int | None
+    differences: list[str]
+
+
+class TunedKey(TypedDict):
+    key: str | None
+    before: str | None
+    wanted: str | None
+    after: str | None
+    status: str | None
+    note: str | None
+
+
+class Applied(TypedDict):
+    mounts: list[Mount]
+    tuning: list[TunedKey]
+    warnings: list[str]
+
+
+class Condition(TypedDict):
+    """A client practice under comparison; the first of a run is the baseline, `on` names the one it stands on."""
+
+    name: str
+    title: str
+    on: str | None
+    mount: str | None
+    tuning: list[str]
+    applied: dict[str, Applied]
+
+
+class HostCounters(TypedDict):
+    """What a host's kernel counted in the window: NFS by mount, and its network."""
+
+    nfs: dict[str, Any] | None
+    net: dict[str, Any] | None
+
+
+class NfsFigures(TypedDict):
+    """Kernel counters as figures: milliseconds a READ or WRITE, and mean numbers of requests of one connection."""
+
+    per_1000_ios: dict[str, float | None]
+    calls_per_io: float | None
+    queue_ms: float | None
+    rtt_ms: float | None
+    execute_ms: float | None
+    in_flight: float | None
+    slot_wait: float | None
+    socket_wait: float | None
+    connections: int | None
+    max_slots: int | None
+    slots_limit: int | None
+    session_slots: int | None
+    retransmissions: int
+    timeouts: int
+    delays: int
+    reconnects: int
 
 
 class Workload(TypedDict):
@@ -173,7 +245,21 @@ class Gate(TypedDict):
 
 
 class Limit(TypedDict):
-    kind: Literal["service_cap", "offered_rate", "client_cpu", "queue_depth", "each_volume", "network", "unknown"]
+    kind: Literal[
+        "service_cap",
+        "offered_rate",
+        "client_cpu",
+        "client_softirq",
+        "queue_depth",
+        "each_volume",
+        "network",
+        "retransmissions",
+        "tcp_socket",
+        "nfs_slots",
+        "nfs_session_slots",
+        "nfs_server",
+        "unknown",
+    ]
     text: str
     evidence: list[str]
 
@@ -203,6 +289,7 @@ class Point(TypedDict):
     levels: Levels | None
     series: Series | None
     cpu: dict[str, Cpu | None]
+    counters: dict[str, HostCounters | None]
     gates: list[Gate]
     limit: Limit | None
     job: dict[str, str]
@@ -224,6 +311,7 @@ class Maximum(TypedDict):
 
 class Ladder(TypedDict):
     workload: str
+    condition: str | None
     title: str
     unit: Unit
     rungs: list[Rung]
@@ -233,14 +321,35 @@ class Ladder(TypedDict):
 
 
 class Summary(TypedDict):
+    """A workload under a condition over its blocks; `n` of them count. Intervals are 95 %, None with one block."""
+
     condition: str | None
     workload: str
     volumes: int
+    unit: Unit
+    blocks: int
     n: int
-    mean: float
+    mean: float | None
     ci95_low: float | None
     ci95_high: float | None
+    iops: float | None
+    bytes_per_s: float | None
+    lat_ns: float | None
     ratio_to_baseline: float | None
+    ratio_ci95_low: float | None
+    ratio_ci95_high: float | None
+    ratio_pairs: int
+    status: (
+        Literal["baseline", "faster", "slower", "no difference shown", "inconclusive: one block", "not compared"] | None
+    )
+    parent: str | None
+    ratio_to_parent: float | None
+    parent_ratio_ci95_low: float | None
+    parent_ratio_ci95_high: float | None
+    parent_ratio_pairs: int
+    parent_status: Literal["faster", "slower", "no difference shown", "inconclusive: one block", "not compared"] | None
+    counters: NfsFigures | None
+    explanation: list[str]
 
 
 class Verdict(TypedDict):
@@ -253,6 +362,7 @@ class Verdict(TypedDict):
     measured: float | None
     status: Literal["pass", "fail", "inconclusive", "invalid"]
     reason: str
+    point: str | None
 
 
 class Reference(TypedDict):
@@ -271,6 +381,7 @@ class Results(TypedDict):
     schema: Literal["hostmax.results/1"]
     run: RunFacts
     hosts: list[Host]
+    conditions: list[Condition]
     points: list[Point]
     ladders: list[Ladder]
     summaries: list[Summary]

@@ -65,3 +65,24 @@ def test_the_sampler_reads_this_machine():
     sampler.tick()
     usage = counters.cpu_usage(sampler.snapshots[0], sampler.snapshots[-1])
     assert 0.0 <= usage["busy"] <= 1.0
+
+
+def test_one_cpu_full_of_softirqs_is_seen_beside_an_idle_one():
+    before = snapshot(0.0, (0,) * 8, (0,) * 8, (0,) * 8)
+    after = snapshot(1.0, (0, 0, 5, 100, 0, 0, 95, 0), (0, 0, 5, 0, 0, 0, 95, 0), (0, 0, 0, 100, 0, 0, 0, 0))
+    usage = counters.cpu_usage(before, after)
+    assert usage["busiest_softirq"] == pytest.approx(0.95)
+    assert usage["busiest_kernel"] == pytest.approx(1.0)
+    assert usage["busy"] == pytest.approx(0.5)
+
+
+def test_longer_texts_are_read_less_often_and_those_inside_the_window_count(monkeypatch):
+    now_s = iter(float(n) for n in range(10))
+    monkeypatch.setattr(counters.time, "time", lambda: next(now_s))
+    sampler = counters.Sampler([], 0.0, readers={"long": lambda time_s: f"at {time_s}"}, readers_s=3.0)
+    for _ in range(10):
+        sampler.tick()
+    assert [shot.time_s for shot in sampler.snapshots if shot.readings] == [0.0, 3.0, 6.0, 9.0]
+    assert sampler.readings_inside(1.0, 8.0, "long") == ("at 3.0", "at 6.0")
+    assert sampler.readings_inside(4.0, 8.0, "long") is None
+    assert sampler.readings_inside(0.0, 9.0, "other") is None

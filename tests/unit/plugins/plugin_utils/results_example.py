@@ -36,6 +36,7 @@ def example(
         "schema": "hostmax.results/1",
         "run": _run(len(rungs) * len(workloads)),
         "hosts": [_host(name, volumes) for name in names],
+        "conditions": [],
         "points": [],
         "ladders": [],
         "summaries": [],
@@ -224,6 +225,7 @@ def _ladder(workload: str, points: list[dict[str, Any]]) -> dict[str, Any]:
     title = WORKLOADS[workload][3]
     return {
         "workload": workload,
+        "condition": None,
         "title": title,
         "unit": unit,
         "rungs": rungs,
@@ -242,6 +244,7 @@ def _judge(results: dict[str, Any]) -> None:
         "date": None,
         "tolerance": 0.02,
         "status": "pass",
+        "point": None,
     }
     one = ladder["rungs"][0]
     capped = per_volume_iops(ladder["workload"], 1) / 0.9998

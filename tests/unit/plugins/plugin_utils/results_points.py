@@ -152,6 +152,7 @@ def make_point(workload: str, count: int, hosts: list[str], rng: random.Random, 
             }
             for host in hosts
         },
+        "counters": {},
         "gates": _gates(count * depth * len(hosts), len(hosts)),
         "limit": limit,
         "job": {host: _job(workload, count) for host in hosts},

@@ -141,7 +141,7 @@ def test_a_profile_needs_the_size_of_every_volume():
 
 
 REFUSED = [
-    ("oci", "no expectation is named 'oci'; there are: none, thin_cap, oci_block_volume"),
+    ("oci", "no expectation is named 'oci'; there are: none, thin_cap, azure_netapp_files, oci_block_volume"),
     (5, "5 is neither a name nor a mapping nor a list of them"),
     ({"profile": "oci_block_volume", "vpu": 10, "level": "balanced"}, "vpu and level are both given; give one of them"),
     ({"profile": "oci_block_volume", "vpu": "ten"}, "vpu is 'ten'; it must be a whole number, for example 10"),

@@ -72,17 +72,22 @@ def test_a_workload_like_no_other_is_answered_with_all_there_are():
     with pytest.raises(profiles.ProfileError) as caught:
         profiles.resolve_workloads(["database"])
     assert str(caught.value).startswith("no workload is named 'database'; there are: 16k-randread, 1m-read,")
-    assert str(caught.value).endswith("and the sets host_max, oci_block_volume")
+    assert str(caught.value).endswith("and the sets azure_eda_fio, azure_large_volume, host_max, oci_block_volume")
 
 
 def test_an_unknown_profile_is_answered_with_those_there_are():
     with pytest.raises(profiles.ProfileError) as caught:
         profiles.load_profile("expectations", "ebs")
-    assert str(caught.value) == "no expectation profile is named 'ebs'; there are: oci_block_volume"
+    assert str(caught.value) == "no expectation profile is named 'ebs'; there are: azure_netapp_files, oci_block_volume"
 
 
 BAD = {
-    "a profile without a model": ("expectations", "name: bad\ntitle: t\n", "lacks publisher, units, model"),
+    "a profile without figures": ("expectations", "name: bad\ntitle: t\n", "lacks publisher, units, observations"),
+    "a profile of neither a model nor volumes": (
+        "expectations",
+        "{name: bad, title: t, publisher: p, units: [], observations: []}",
+        "has neither a model nor the volumes it observed",
+    ),
     "a profile that is no mapping": ("expectations", "- 1\n", "lacks name, title, publisher"),
     "a profile that is no YAML": ("workloads", "a: [\n", "cannot be read"),
     "a profile under another name": (

@@ -265,7 +265,7 @@ REFUSED = {
     "a misspelled expectation profile": (
         {"hostmax_expect": "oci_blok_volume"},
         "host db1: hostmax_expect: no expectation is named 'oci_blok_volume', did you mean oci_block_volume?"
-        " there are: none, thin_cap, oci_block_volume.",
+        " there are: none, thin_cap, azure_netapp_files, oci_block_volume.",
     ),
     "a choice that is none": (
         {"hostmax_fail_on": "failed"},
