@@ -203,7 +203,7 @@ def test_a_work_directory_with_something_mounted_in_it_stays(state, request):
     request.addfinalizer(lambda: subprocess.run(["umount", path], check=False))
     with open(os.path.join(path, "user.txt"), "w") as handle:
         handle.write("mine")
-    with pytest.raises(HostError, match="is mounted in it: unmount that first"):
+    with pytest.raises(HostError, match="is still mounted; unmount it"):
         host_state.remove_work_dir("run1")
     assert os.listdir(path) == ["user.txt"]
     subprocess.run(["umount", path], check=True)
