@@ -73,7 +73,9 @@ def test_a_host_is_late_by_what_it_began_after_the_earliest():
 
 
 def test_all_late_together_is_not_late():
-    assert rounds.late_hosts(plan("a"), rounds.first_round(plan("a"), 1, 0.0), {"h1": {"a": 9.0}, "h2": {"a": 9.1}}) == {}
+    assert (
+        rounds.late_hosts(plan("a"), rounds.first_round(plan("a"), 1, 0.0), {"h1": {"a": 9.0}, "h2": {"a": 9.1}}) == {}
+    )
 
 
 def test_what_is_allowed_grows_with_the_runtime():
