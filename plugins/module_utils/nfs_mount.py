@@ -50,13 +50,8 @@ def apply(
     """
     with book.held():
         steps = plan(wanted, book)
-        to_do = [step for step in steps if step.state != "keep"]
-        if to_do:
-            nfs_faults.check_host(run)
-        for step in to_do:
-            server = nfs_server.parse_source(step.wanted.source).server
-            nfs_server.check_answers(server, step.addresses, step.wanted.asked)
-        warnings = _unmount_first(to_do, book)
+        _check_possible(steps, run)
+        warnings = _unmount_first(steps, book)
         made: list[Wanted] = []
         try:
             for step in steps:
@@ -77,16 +72,25 @@ def apply(
 def planned(wanted: Sequence[Wanted], book: Journal, run: host_state.Run = host_state.run_command) -> dict[str, Any]:
     """What apply would return, as far as it can be known without changing anything."""
     steps = plan(wanted, book)
-    if any(step.state != "keep" for step in steps):
-        nfs_faults.check_host(run)
+    _check_possible(steps, run)
     for step in steps:
         step.changed = step.state != "keep" or _fstab_differs(step.wanted, book)
     warnings = [f"{step.wanted.path} is mounted again, because {step.reason}." for step in steps if step.reason]
     return {
         "mounts": [result_of(step) for step in steps],
-        "warnings": warnings,
+        "warnings": warnings + shared_caches(wanted),
         "changed": any(step.changed for step in steps),
     }
+
+
+def _check_possible(steps: Sequence[Step], run: host_state.Run) -> None:
+    """Refuse a host that cannot mount and a server that does not answer, where something is to be mounted."""
+    to_do = [step for step in steps if step.state != "keep"]
+    if to_do:
+        nfs_faults.check_host(run)
+    for step in to_do:
+        server = nfs_server.parse_source(step.wanted.source).server
+        nfs_server.check_answers(server, step.addresses, step.wanted.asked)
 
 
 def _unmount_first(steps: Sequence[Step], book: Journal) -> list[str]:
@@ -239,6 +243,9 @@ def _settle_fstab(wanted: Wanted, book: Journal) -> bool:
     if not _fstab_differs(wanted, book):
         return False
     line = _fstab_line(wanted, book)
+    entry = own(book)[wanted.path]
+    # a mount that comes again from fstab after a restart is the run's as well
+    book.done(entry.id, **dict(entry.done or {}, persistent=wanted.persistent))
     if line is not None:
         return fstab.add(book, wanted.path, line)
     return bool(nfs_unmount.undo(book, lambda e: e.kind == fstab.KIND and e.key == wanted.path)["restored"])

@@ -100,8 +100,8 @@ def visible(entry: Entry) -> nfs_server.Mounted | None:
     there = nfs_server.at(str(entry.key))
     if not there or not same_source(there[-1].source, entry.facts["source"]):
         return None
-    made = (entry.done or {}).get("device")
-    if made is not None and entry.of_this_boot and made != there[-1].device:
+    known = {**entry.facts, **(entry.done or {})}
+    if not known.get("persistent") and known.get("device", there[-1].device) != there[-1].device:
         return None
     return there[-1]
 
@@ -120,19 +120,14 @@ def _restore_read_ahead(entry: Entry, check: bool) -> Outcome:
     """Back to the value of before, where the mount is still there: its device goes with the mount."""
     device = str(entry.key)
     kept = nfs_live.read_ahead_kib(device)
-    if kept is None or not entry.of_this_boot or device not in _devices():
-        return Outcome(NOTHING)
-    if kept == entry.facts["before"]:
+    here = [mount.device for mount in nfs_server.at(entry.facts["path"])]
+    if device not in here or not entry.of_this_boot or kept in (None, entry.facts["before"]):
         return Outcome(NOTHING)
     if kept != (entry.done or entry.facts).get("written", entry.facts["wanted"]):
         return Outcome(LEFT, f"it is {kept} KiB now, which this run did not set.")
     if not check:
         nfs_live.set_read_ahead(device, entry.facts["before"])
     return Outcome(RESTORED)
-
-
-def _devices() -> list[str]:
-    return [mount.device for mount in nfs_server.mounts()]
 
 
 def _restore_directory(entry: Entry, check: bool) -> Outcome:

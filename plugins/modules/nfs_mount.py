@@ -243,9 +243,9 @@ def _mounted(module: AnsibleModule) -> dict:
     book = restore.open_journal(module.params["run_id"])
     wanted = nfs_mount.want(module.params["run_id"], module.params["mounts"] or [])
     before = nfs_mount.as_seen(wanted)
-    if module.check_mode or not wanted:
-        result = nfs_mount.planned(wanted, book, module.run_command)
-    else:
+    # refused before a work directory is made
+    result = nfs_mount.planned(wanted, book, module.run_command)
+    if result["changed"] and not module.check_mode:
         host_state.make_work_dir(module.params["run_id"])
         result = nfs_mount.apply(wanted, book, module.params["timeout_s"], module.run_command)
     after = nfs_mount.as_expected(wanted) if module.check_mode else nfs_mount.as_seen(wanted)

@@ -41,7 +41,10 @@ def _placed(volume: Json, workloads: Sequence[Workload], run_id: str, host: str)
         path = posixpath.join(volume["mount"], f"hostmax-{run_id}", own)
     else:
         path = posixpath.join(volume["path"], f"hostmax-{run_id}-{own}")
-    return {**volume, "path": path, "given_path": volume["path"], "files": file_sizes(workloads)}
+    # the endpoint is one of several, and no part of what the volume is
+    given = volume.get("source") or volume["path"]
+    kept = {key: item for key, item in volume.items() if key != "servers"}
+    return {**kept, "path": path, "given_path": given, "files": file_sizes(workloads)}
 
 
 def file_sizes(workloads: Sequence[Workload]) -> list[int]:

@@ -7,7 +7,6 @@ Must not know: how a ratio or an interval is found, or the format in which it is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,14 +128,14 @@ class Comparison:
     def key_figure(self) -> str:
         """`nconnect16: 404,064 IOPS`."""
         if self.lead is None:
-            return "no condition shown to be faster" if self.blocks > 1 else "one block, nothing shown"
+            return "none shown to be faster" if self.blocks > 1 else "nothing shown by one block"
         case, best = self.lead
         return f"{clean(best['condition'])}: {value_text(best['mean'], case.unit)}"
 
     @property
     def circumstances(self) -> str:
         """`at 8 KiB random read on 2 hosts, 3.40 times baseline (3.31 to 3.49, 3 blocks)`."""
-        around = f"{plural(len(self.conditions), 'condition')} on {plural(self.hosts, 'host')}"
+        around = f"of {plural(len(self.conditions), 'condition')} on {plural(self.hosts, 'host')}"
         if self.lead is None:
             return f"{around}, {plural(self.blocks, 'block')}, against {self.baseline}"
         case, best = self.lead
@@ -191,129 +190,3 @@ def left_out(results: Json) -> list[str]:
     """The sentences about blocks that are in no pair."""
     marks = (" left out, one of the two points", ": not compared, no block has")
     return [clean(warning) for warning in results["warnings"] if any(mark in warning for mark in marks)]
-
-
-# -- what each condition changed -------------------------------------------------------------------------------------
-
-APPLIED_HEADS = ("Condition", "Hosts", "Asked for", "In effect", "Connections", "Slots each", "Tuned keys", "Unlike")
-# what a mount has anyway says nothing
-_EVERYDAY = (
-    "rw",
-    "sec",
-    "addr",
-    "clientaddr",
-    "mountaddr",
-    "mountport",
-    "mountproto",
-    "mountvers",
-    "local_lock",
-    "proto",
-)
-MOST_UNLIKE = 4
-
-
-def applied_rows(results: Json) -> list[tuple[str, ...]]:
-    """A line for every condition and every way in which hosts applied it (see APPLIED_HEADS)."""
-    rows = []
-    for condition in results["conditions"]:
-        alike: dict[tuple[str, ...], list[str]] = {}
-        for host, applied in condition["applied"].items():
-            alike.setdefault(_applied(condition, applied), []).append(clean(host))
-        name, asked = clean(condition["title"]), _asked(condition)
-        if not alike:
-            rows.append((name, "none", asked, *["not known"] * 4, ""))
-        for cells, hosts in alike.items():
-            who = f"all {len(hosts)}" if len(hosts) == len(results["hosts"]) else _some(hosts)
-            rows.append((name, who, asked, *cells))
-    return rows
-
-
-def _asked(condition: Json) -> str:
-    tuning = ", ".join(clean(name) for name in condition["tuning"])
-    return clean(condition["mount"] or "-") + (f"; {tuning}" if tuning else "")
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
-
-
-def _applied(condition: Json, applied: Json) -> tuple[str, ...]:
-    mounts = applied["mounts"]
-    effective = list(dict.fromkeys(_options(mount) for mount in mounts))
-    counts = ("connections", "slots")
-    numbers = [", ".join(sorted({str(mount[key]) for mount in mounts if mount[key] is not None})) for key in counts]
-    sentences = [clean(sentence) for mount in mounts for sentence in mount["differences"]]
-    sentences += [clean(word) for word in applied["warnings"]]
-    sentences += [_key(key) for key in applied["tuning"] if key["status"] not in (None, "set", "already")]
-    unlike = list(dict.fromkeys(sentences))
-    hidden = len(unlike) - MOST_UNLIKE
-    unlike = unlike[:MOST_UNLIKE] + ([f"and {hidden} more in results.json"] if hidden > 0 else [])
-    return (
-        " | ".join(effective) or "-",
-        *(text or "-" for text in numbers),
-        _tuned(applied["tuning"]),
-        " ".join(unlike),
-    )
-
-
-def _options(mount: Json) -> str:
-    shown_options = [
-        clean(name if value in (None, "", "true", "True") else f"{name}={value}")
-        for name, value in mount["effective"].items()
-        if name not in _EVERYDAY
-    ]
-    return ",".join(shown_options)
-
-
-def _tuned(keys: Sequence[Json]) -> str:
-    if not keys:
-        return "-"
-    inside = sum(1 for key in keys if key["status"] in ("set", "already"))
-    return f"{inside} of {len(keys)}"
-
-
-def _key(key: Json) -> str:
-    note = f" ({clean(key['note'])})" if key["note"] else ""
-    return f"{clean(key['key'])}: {clean(key['status']).replace('_', ' ')}{note}."
-
-
-# -- what the kernel counted -----------------------------------------------------------------------------------------
-
-COUNTED_HEADS = (
-    *("Workload", "Condition", "GETATTR", "ACCESS", "LOOKUP", "Round trip", "Queue", "In flight", "Waiting for a slot"),
-    *("Slots in use", "Sent again", "Reconnects"),
-)
-
-
-def counted_rows(comparison: Comparison) -> list[tuple[str, ...]]:
-    """A line for every workload and condition with NFS counters (see COUNTED_HEADS)."""
-    return [
-        (case.short_title, clean(summary["condition"]), *_counted(summary["counters"]))
-        for case in comparison.cases
-        for summary in case.summaries
-        if summary["counters"]
-    ]
-
-
-def _counted(figures: Json) -> tuple[str, ...]:
-    def number(value: float | None, form: str = ",.1f") -> str:
-        return "-" if value is None else format(value, form)
-
-    most, limit = figures["max_slots"], figures["slots_limit"]
-    return (
-        *(number(figures["per_1000_ios"].get(name)) for name in ("GETATTR", "ACCESS", "LOOKUP")),
-        *("-" if figures[key] is None else f"{figures[key]:,.2f} ms" for key in ("rtt_ms", "queue_ms")),
-        *(number(figures[key]) for key in ("in_flight", "slot_wait")),
-        "-" if most is None else f"{most:,}" + (f" of {limit:,}" if limit else ""),
-        *(f"{figures[key]:,}" for key in ("retransmissions", "reconnects")),
-    )
-
-
-def explanations(comparison: Comparison) -> list[tuple[str, list[str]]]:
-    """(`8 KiB random read, nconnect16`, sentences) wherever the counters explain something."""
-    return [
-        (f"{case.short_title}, {clean(summary['condition'])}", [clean(text) for text in summary["explanation"]])
-        for case in comparison.cases
-        for summary in case.summaries
-        if summary["explanation"]
-    ]

@@ -7,6 +7,7 @@ Must not know: plotly itself, HTML, or how a figure was found.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ def bars(comparison: Comparison, cases: Sequence[Case]) -> Figure:
     """The headline figure of each condition, a bar for each workload of the group; as the study's graphs."""
     unit = cases[0].unit
     scale, name = (float(MIB), "MiB/s") if unit == "bytes_per_s" else (1.0, "IOPS")
-    titles = {condition["name"]: label(condition["title"]) for condition in comparison.conditions}
+    titles = {condition["name"]: _wrapped(condition["title"]) for condition in comparison.conditions}
     traces = [_trace(case, titles, place, scale, name) for place, case in enumerate(cases)]
     xaxis = {"title": "", "type": "category", "tickfont": {"color": COLOUR["text"], "size": 12}}
     # the bars' texts stand above the intervals
@@ -30,6 +31,11 @@ def bars(comparison: Comparison, cases: Sequence[Case]) -> Figure:
     )
     yaxis = {"title": name, "range": [0, 1.12 * top / scale], "tickformat": ",~s"}
     return make(traces, xaxis, yaxis, barmode="group", bargap=0.28, bargroupgap=0.06, hovermode="closest")
+
+
+def _wrapped(title: str) -> str:
+    """A condition's title on lines that fit under its bars."""
+    return "<br>".join(label(line) for line in textwrap.wrap(title, 16)) or "-"
 
 
 def _trace(case: Case, titles: Mapping[str, str], place: int, scale: float, name: str) -> dict[str, Any]:
@@ -45,7 +51,13 @@ def _trace(case: Case, titles: Mapping[str, str], place: int, scale: float, name
         "y": values,
         "marker": {
             "color": COLOUR[colour],
-            "pattern": {"shape": pattern, "fgcolor": COLOUR["panel"], "fgopacity": 0.45, "size": 7, "solidity": 0.25},
+            "pattern": {
+                "shape": pattern,
+                "fillmode": "overlay",
+                "fgcolor": COLOUR["panel"],
+                "size": 8,
+                "solidity": 0.2,
+            },
         },
         "error_y": {
             "type": "data",
@@ -56,6 +68,11 @@ def _trace(case: Case, titles: Mapping[str, str], place: int, scale: float, name
             "thickness": 1.3,
             "width": 4,
         },
+        "text": [_text(summary) for summary in case.summaries],
+        "textposition": "inside",
+        "insidetextanchor": "start",
+        "textangle": 0,
+        "textfont": {"color": COLOUR["panel"], "size": 11},
         "customdata": [_hover(summary) for summary in case.summaries],
         "hovertemplate": f"%{{x}}<br>%{{y:,.0f}} {name}<br>%{{customdata}}<extra>%{{fullData.name}}</extra>",
     }
@@ -63,6 +80,12 @@ def _trace(case: Case, titles: Mapping[str, str], place: int, scale: float, name
 
 def _arm(high: float | None, low: float | None, scale: float) -> float:
     return 0.0 if high is None or low is None else max(0.0, high - low) / scale
+
+
+def _text(summary: dict[str, Any]) -> str:
+    """Times the baseline, in the foot of a bar; nothing where it is not shown to be unlike."""
+    told = summary["status"] in ("faster", "slower")
+    return f"{summary['ratio_to_baseline']:.2f} ×" if told else ""
 
 
 def _hover(summary: dict[str, Any]) -> str:

@@ -12,8 +12,10 @@ from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.units import format_count
 from ansible_collections.hostmax.storage.plugins.plugin_utils import (
+    render_applied,
     render_comparison,
     render_comparison_figures,
+    render_counted,
     render_mixes,
 )
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_comparison import Case, Comparison, mib_per_s
@@ -57,12 +59,9 @@ def comparison_view(comparison: Comparison, results: Json, sections: Sequence[Se
         "cases": [_case(case) for case in comparison.cases],
         "note": _note(comparison),
         "left_out": render_comparison.left_out(results),
-        "applied_heads": render_comparison.APPLIED_HEADS,
-        "applied": render_comparison.applied_rows(results),
+        "applied_heads": render_applied.HEADS,
+        "applied": render_applied.applied_rows(results),
         "tuned": _keys(results),
-        "counted_heads": render_comparison.COUNTED_HEADS,
-        "counted": render_comparison.counted_rows(comparison),
-        "explanations": render_comparison.explanations(comparison),
         "point_heads": POINT_HEADS,
         "points": [{"title": clean(section.title), "rows": _points(section)} for section in sections],
     }
@@ -133,6 +132,27 @@ def _point(row: Row) -> tuple[str, ...]:
         percent(row.cpu_busy),
         row.limit_words,
     )
+
+
+def counted_view(results: Json) -> Json | None:
+    """What the kernel counted, and what that explains; None where there are no counters of NFS."""
+    rows = render_counted.counted_rows(results)
+    if not rows:
+        return None
+    if results["conditions"]:
+        return _counted(render_counted.HEADS, rows, results)
+    # without conditions their column is empty
+    return _counted((render_counted.HEADS[0], *render_counted.HEADS[2:]), [(row[0], *row[2:]) for row in rows], results)
+
+
+def _counted(heads: Sequence[str], rows: Sequence[tuple[str, ...]], results: Json) -> Json:
+    return {
+        "heads": heads,
+        "rows": rows,
+        "legend": render_counted.LEGEND,
+        "text_columns": 2 if results["conditions"] else 1,
+        "explanations": render_counted.explanations(results),
+    }
 
 
 def mixes_views(groups: Sequence[Mixes]) -> list[Json]:

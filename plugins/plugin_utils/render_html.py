@@ -18,9 +18,13 @@ from typing import Any
 from ansible_collections.hostmax.storage.plugins.module_utils.units import format_bytes, format_duration, format_rate
 from ansible_collections.hostmax.storage.plugins.plugin_utils import render_section, render_timing
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_comparison import Comparison, read_comparison
-from ansible_collections.hostmax.storage.plugins.plugin_utils.render_comparison_view import comparison_view, mixes_views
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_comparison_view import (
+    comparison_view,
+    counted_view,
+    mixes_views,
+)
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_figures import PALETTE
-from ansible_collections.hostmax.storage.plugins.plugin_utils.render_mixes import read_mixes
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_mixes import Limits, read_limits, read_mixes
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model import (
     SIGNS,
     STATUS_WORDS,
@@ -74,9 +78,10 @@ def render_html(results: dict[str, Any]) -> str:
             style=Markup(_source("report.css")),
             scripts=[Markup(script) for script in scripts],
             drawings=Markup(embedded({"dark": dict(PALETTE.values()), "charts": charts})),
-            **_head(results, sections, comparison, shown),
+            **_head(results, sections, comparison or read_limits(mixes), shown),
             comparison=compared,
             mixes=groups,
+            counted=counted_view(results),
             sections=views,
             gate_tables=[
                 {"title": clean(section.title), "gates": render_section.gate_rows(section)} for section in sections
@@ -134,11 +139,11 @@ def _policy(scripts: list[str]) -> str:
 
 
 def _head(
-    results: dict[str, Any], sections: list[Section], comparison: Comparison | None, shown: list[Section]
+    results: dict[str, Any], sections: list[Section], study: Comparison | Limits | None, shown: list[Section]
 ) -> dict[str, Any]:
     run = results["run"]
     status, sentence = verdict_line(results)
-    story = comparison or (sections[0] if sections else None)
+    story = study or (sections[0] if sections else None)
     ok_hosts = sum(1 for host in results["hosts"] if host["status"] == "ok")
     return {
         "title": f"{clean(run['playbook'])}: {story.key_figure if story else 'no result'}",
@@ -161,14 +166,14 @@ def _head(
         },
         "banner": _banner(results),
         "lead": _lead(story) if story else None,
-        "cards": comparison.cards() if comparison else render_section.cards(sections[0]) if sections else [],
+        "cards": study.cards() if study else render_section.cards(sections[0]) if sections else [],
         "overview": [render_section.summary_row(section, number) for number, section in enumerate(shown)]
         if len(shown) > 1
         else [],
     }
 
 
-def _lead(story: Section | Comparison) -> dict[str, str]:
+def _lead(story: Section | Comparison | Limits) -> dict[str, str]:
     none = isinstance(story, Section) and story.headline_row is None
     figure_text = "no valid figure" if none else story.key_figure
     return {"label": story.label, "figure": figure_text, "circumstances": story.circumstances}

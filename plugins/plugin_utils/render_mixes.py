@@ -16,7 +16,15 @@ from ansible_collections.hostmax.storage.plugins.plugin_utils.expectations impor
 from ansible_collections.hostmax.storage.plugins.plugin_utils.observed import KIND, lines
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_comparison import MIB, mib_per_s, value_text
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_figures import COLOUR, Figure, line, make
-from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model import Row, Section, clean, latency, percent
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model import (
+    Row,
+    Section,
+    clean,
+    latency,
+    on_hosts,
+    percent,
+    plural,
+)
 
 Json = dict[str, Any]
 
@@ -61,6 +69,62 @@ class Mixes:
     def cells(self) -> list[tuple[str, ...]]:
         """A line a mix (see HEADS)."""
         return [_cells(row, self.unit) for row in self.rows]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """A whole run of mixes: its headline and its key figures."""
+
+    groups: list[Mixes]
+
+    @property
+    def best(self) -> Row | None:
+        """The highest point of the first group."""
+        counted = [row for row in self.groups[0].rows if row.counted and row.value is not None]
+        return max(counted, key=lambda row: row.value or 0.0, default=None)
+
+    @property
+    def label(self) -> str:
+        many = any(len(row.point["hosts_expected"]) > 1 for row in self.groups[0].rows)
+        return "Maximum of all hosts" if many else "Host maximum"
+
+    @property
+    def key_figure(self) -> str:
+        return value_text(self.best.value, self.groups[0].unit) if self.best else "no valid figure"
+
+    @property
+    def circumstances(self) -> str:
+        """`at 256 KiB sequential, 100/0 reads/writes, with 1 volume on each of 12 hosts`."""
+        pattern = self.groups[0].title.split(",")[0]
+        if self.best is None:
+            return f"at {pattern}: no mix could be counted"
+        volumes = plural(self.best.volumes, "volume")
+        return f"at {pattern}, {mix(self.best)} reads/writes, with {volumes} {on_hosts(self.best)}"
+
+    @property
+    def headline(self) -> str:
+        return f"{self.label}: {self.key_figure} {self.circumstances}"
+
+    def cards(self) -> list[dict[str, str]]:
+        """Reads alone and writes alone of each group, beside what was published."""
+        return [card for group in self.groups[:3] for row in group.rows if (card := _card(group, row))]
+
+
+def _card(group: Mixes, row: Row) -> dict[str, str] | None:
+    reads = row.point["workload"]["read_percent"]
+    if reads not in (0, 100) or not row.counted or row.value is None:
+        return None
+    known = next((each for each in group.published if each["read_percent"] == reads), None)
+    note = f"mean {latency(row.lat_ns('mean'))}, p99 {latency(row.lat_ns('p99'))}"
+    if known:
+        note = f"{percent(row.value / known['value'])} of the {value_text(known['value'], group.unit)} published"
+    pattern, only = group.title.split(",")[0], "read" if reads else "write"
+    return {"label": f"{pattern} {only}", "value": value_text(row.value, group.unit), "note": note}
+
+
+def read_limits(groups: list[Mixes]) -> Limits | None:
+    """The run as a study of mixes; None where it has none."""
+    return Limits(groups) if groups else None
 
 
 def _end(row: Row, unit: str) -> str:
@@ -164,8 +228,8 @@ def _diamonds(mixes: Mixes, scale: float, unit: str) -> list[Json]:
                 y += [value, value, None]
         name = f"published, {clean(volume).replace('_', ' ')} volume"
         size = [11 if place % 3 == 0 else 0 for place in range(len(x))]
-        marker = {"symbol": "diamond", "size": size, "color": COLOUR["orange"]}
-        dash = {"color": COLOUR["orange"], "dash": "dot", "width": 2}
+        marker = {"symbol": "diamond", "size": size, "color": COLOUR["purple"]}
+        dash = {"color": COLOUR["purple"], "dash": "dot", "width": 2}
         text = f"%{{y:,.0f}} {unit}"
         traces.append(line(name, x, y, 2, marker=marker, line=dash, hovertemplate=text, connectgaps=False))
     return traces

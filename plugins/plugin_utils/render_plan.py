@@ -20,11 +20,13 @@ from ansible_collections.hostmax.storage.plugins.module_utils.units import (
     format_rate,
 )
 from ansible_collections.hostmax.storage.plugins.module_utils.workload import Workload
+from ansible_collections.hostmax.storage.plugins.plugin_utils import clients_needed
 from ansible_collections.hostmax.storage.plugins.plugin_utils.directory_volumes import laid_out_bytes
 from ansible_collections.hostmax.storage.plugins.plugin_utils.expectations import (
     ExpectationError,
     resolve_expectations,
 )
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_conditions import conditions_lines
 
 Json = dict[str, Any]
 
@@ -61,10 +63,13 @@ def describe_plan(
     lines += _entry("resumes", _resumes(plan, len(to_measure)))
     lines += _entry("hosts", _hosts_at_a_time(len(hosts), forks))
     lines += _volumes(hosts)
+    lines += _entry("compares", conditions_lines(plan))
     lines += _entry("points", [*_points(points, len(hosts)), f"each {each}"])
     if plan["engine_note"]:
         lines += _entry("engine", [plan["engine_note"]])
     lines += _entry("expects", _expects(plan))
+    lines += _entry("needs", _some(clients_needed.sentences(plan), MOST_HOSTS))
+    lines += _entry("beware", clients_needed.fits_server(plan))
     laid_out = _lays_out(hosts)
     lines += _entry("lays out", laid_out)
     lines += _entry("writes", _writes(plan, bool(laid_out)))

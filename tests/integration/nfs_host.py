@@ -27,8 +27,12 @@ DIED = 42
 
 
 def mounted(run_id, mounts, timeout_s=60.0):
-    host_state.make_work_dir(run_id)
-    return nfs_mount.apply(nfs_mount.want(run_id, mounts), restore.open_journal(run_id), timeout_s)
+    wanted, book = nfs_mount.want(run_id, mounts), restore.open_journal(run_id)
+    found = nfs_mount.planned(wanted, book)
+    if found["changed"]:
+        host_state.make_work_dir(run_id)
+        found = nfs_mount.apply(wanted, book, timeout_s)
+    return found
 
 
 def planned(run_id, mounts):

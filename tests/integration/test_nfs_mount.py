@@ -314,7 +314,7 @@ def test_unmounting_needs_no_line_in_fstab_and_leaves_the_lines_of_others(host, 
 
 def test_a_busy_mount_stays_with_the_name_of_who_uses_it_and_goes_later(host, volume):
     host.mounted(volume("vers=3", "/mnt/vol1"))
-    host.guest.run("cd /mnt/vol1 && setsid sleep 300 >/dev/null 2>&1 </dev/null & echo $! >/root/sleeper")
+    host.guest.run("(cd /mnt/vol1 && exec sleep 300) >/dev/null 2>&1 </dev/null & echo $! >/root/sleeper")
     try:
         with pytest.raises(Refused, match=r"/mnt/vol1 is busy: sleep \(pid \d+\) uses it"):
             host.do("unmounted", run_id="test")
@@ -429,3 +429,27 @@ def test_looking_at_a_mount_of_a_dead_server_does_not_hang(host, volume, silence
     assert host.took_s < 10
     assert not found["changed"]
     host.do("unmounted", run_id="test", timeout_s=180)
+
+
+# -- over a restart ---------------------------------------------------------------------------------------------------
+
+
+def test_a_persistent_mount_comes_again_after_a_restart_and_is_still_put_back(host, volume):
+    wanted = volume("vers=3,nconnect=2", "/mnt/vol1", persistent=True, read_ahead_kib=512)
+    before = host.do("snapshot")
+    host.mounted(wanted, run_id="prepared")
+    host.guest.reboot()
+    found = host.mounted(wanted, run_id="prepared")
+    # the read-ahead is of the mount, and went with it
+    assert (found["mounts"][0]["connections"], found["mounts"][0]["read_ahead_kib"]) == (2, 512)
+    assert not host.mounted(wanted, run_id="prepared")["changed"]
+    assert host.do("put_back", run_id="prepared")["left"] == []
+    assert host.do("snapshot") == before
+
+
+def test_after_a_restart_nothing_is_mounted_and_what_is_left_of_the_run_goes(host, volume):
+    before = host.do("snapshot")
+    host.mounted(volume("vers=4.1", "/mnt/a/vol1", read_ahead_kib=512))
+    host.guest.reboot(clean=False)
+    assert host.do("put_back", run_id="test")["left"] == []
+    assert host.do("snapshot") == before
