@@ -20,6 +20,8 @@ FILE = f"{MOUNT}/limits.0"
 FILE_BYTES = 16 * 1024 * 1024
 PLACE = "/root/limits"
 RUNTIME_S, RAMP_S = 10, 2
+# so far away that an emulated CPU has time to spare, whatever it does between two answers
+DELAY_MS = 250
 SLOTS = "/proc/sys/sunrpc/tcp_max_slot_table_entries"
 SCRIPT = """
 import json, os, sys
@@ -51,6 +53,8 @@ class Client:
 
     @contextlib.contextmanager
     def mounted(self, options):
+        # slots and connections are those of the first mount of a server
+        assert not self.guest.run("grep '^v' /proc/fs/nfsfs/servers || true")
         self.guest.run(["mount", "-t", "nfs", "-o", options, self.lab.source("vol1"), MOUNT])
         try:
             if self.guest.run(f"stat -c %s {FILE} 2>/dev/null || echo 0").strip() != str(FILE_BYTES):
@@ -107,7 +111,7 @@ def counters_of(merged):
 
 
 def test_two_slots_for_32_ios_are_named(client):
-    with client.slots(2), client.lab.server.shaped(delay_ms=20), client.mounted("vers=3,nconnect=1"):
+    with client.slots(2), client.lab.server.shaped(delay_ms=DELAY_MS), client.mounted("vers=3,nconnect=1"):
         merged, limit = client.measure()
     assert limit["kind"] == "nfs_slots", limit
     mount = counters_of(merged)
@@ -115,23 +119,23 @@ def test_two_slots_for_32_ios_are_named(client):
     # 32 asked for, 2 under way, and a few that fio has not sent again yet
     waiting = mount["xprt"]["bklog_u"] / mount["xprt"]["sends"]
     assert waiting == pytest.approx(27, abs=4)
-    assert merged["total"]["iops"] < 2 / 0.020
+    assert merged["total"]["iops"] < 2 / (DELAY_MS / 1e3)
 
 
 def test_nconnect_multiplies_the_slots(client):
-    with client.slots(2), client.lab.server.shaped(delay_ms=20), client.mounted("vers=3,nconnect=8"):
+    with client.slots(2), client.lab.server.shaped(delay_ms=DELAY_MS), client.mounted("vers=3,nconnect=8"):
         merged, limit = client.measure()
     assert limit["kind"] == "nfs_slots", limit
     assert counters_of(merged)["xprt"]["connections"] == 8
-    assert 2 / 0.020 < merged["total"]["iops"] < 16 / 0.020
+    assert 2 / (DELAY_MS / 1e3) < merged["total"]["iops"] < 16 / (DELAY_MS / 1e3)
 
 
 def test_a_far_server_is_named_with_its_distance(client):
-    with client.lab.server.shaped(delay_ms=60), client.mounted("vers=3,nconnect=4"):
+    with client.lab.server.shaped(delay_ms=DELAY_MS), client.mounted("vers=3,nconnect=4"):
         merged, limit = client.measure(io_depth=4)
     assert limit["kind"] == "nfs_server", limit
     reads = counters_of(merged)["ops"]["READ"]
-    assert reads["rtt_ms"] / reads["ops"] >= 60
+    assert reads["rtt_ms"] / reads["ops"] >= DELAY_MS
     assert reads["ops"] == reads["transmissions"]
 
 
@@ -140,22 +144,22 @@ def test_session_slots_are_named_where_41_asks_for_fewer_than_the_ios(client):
     before = client.guest.run(f"modprobe nfs; cat {parameter}").strip()
     client.guest.run(f"echo 4 >{parameter}")
     try:
-        with client.lab.server.shaped(delay_ms=20), client.mounted("vers=4.1,nconnect=4"):
+        with client.lab.server.shaped(delay_ms=DELAY_MS), client.mounted("vers=4.1,nconnect=4"):
             merged, limit = client.measure()
     finally:
         client.guest.run(f"echo {before} >{parameter}")
     assert limit["kind"] == "nfs_session_slots", limit
     mount = counters_of(merged)
     assert (mount["session_slots"], mount["xprt"]["bklog_u"]) == (4, 0)
-    assert merged["total"]["iops"] < 4 / 0.020
+    assert merged["total"]["iops"] < 4 / (DELAY_MS / 1e3)
 
 
 @pytest.mark.parametrize("way", ["sent", "received"])
 def test_a_slow_network_is_named_where_its_rate_is_known(client, way):
     sender = client.guest if way == "sent" else client.lab.server
-    with sender.shaped(rate="8mbit"), client.mounted("vers=3,nconnect=1"):
+    with sender.shaped(rate="4mbit"), client.mounted("vers=3,nconnect=1"):
         _merged, limit = client.measure(
-            settings={"hostmax_nic_bytes_per_s": 1_000_000},
+            settings={"hostmax_nic_bytes_per_s": 500_000},
             rw="randwrite" if way == "sent" else "randread",
             block_size="64k",
             io_depth=4,
