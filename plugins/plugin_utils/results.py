@@ -141,7 +141,6 @@ def _points(
         engines = {host: head.engine for host, head in heads.items() if head.engine}
         point: Json = {
             **merged,
-            "counters": merged.get("counters") or _counters(samples, merged["hosts_measured"]),
             "condition": planned.get("condition"),
             "block": planned.get("block", 0),
             "repeat": max(merged["repeat"], int(planned["id"] in repeats)),
@@ -160,16 +159,6 @@ def _points(
         points.append(point)
         words += _approximations(planned["id"], heads)
     return points, words
-
-
-def _counters(samples: Mapping[str, Json], hosts: list[str]) -> dict[str, Json]:
-    """What the kernels of the measured hosts counted in the window: NFS by mount, and the network."""
-    found = {}
-    for host in hosts:
-        sample = samples[host]
-        if sample.get("nfs") or sample.get("net"):
-            found[host] = {"nfs": sample.get("nfs"), "net": sample.get("net")}
-    return found
 
 
 def _approximations(point_id: str, heads: Mapping[str, merge.Head]) -> list[str]:

@@ -74,6 +74,7 @@ class Client:
 
     def clean(self):
         self.guest.run(f"umount -f {MOUNT} 2>/dev/null; rmdir {MOUNT}; rm -rf {PLACE}", 120, check=False)
+        self.lab.server.run(["rm", "-f", f"{self.lab.exports['vol1']}/limits.0"])
 
     def measure(self, settings=None, **workload):
         """(the point merged and judged by its transport, its limit)."""
