@@ -50,7 +50,9 @@ def student_t(degrees: int) -> float:
     try:
         from scipy.special import stdtrit
     except ImportError as error:
-        message = "Intervals of repeated measurements need the Python package scipy on the controller: pip install scipy."
+        message = (
+            "Intervals of repeated measurements need the Python package scipy on the controller: pip install scipy."
+        )
         raise MissingScipyError(message) from error
     return float(stdtrit(degrees, 0.5 + CONFIDENCE / 2))
 

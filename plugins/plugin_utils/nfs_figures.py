@@ -27,9 +27,7 @@ class _Sums:
     ios: float = 0.0
     metadata: dict[str, int] = field(default_factory=lambda: dict.fromkeys(METADATA, 0))
     calls: int = 0
-    data: dict[str, int] = field(
-        default_factory=lambda: dict.fromkeys(("ops", "queue_ms", "rtt_ms", "execute_ms"), 0)
-    )
+    data: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("ops", "queue_ms", "rtt_ms", "execute_ms"), 0))
     retransmissions: int = 0
     timeouts: int = 0
     delays: int = 0

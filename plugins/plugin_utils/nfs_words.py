@@ -62,7 +62,11 @@ def _metadata(mine: Mapping[str, Any], theirs: Mapping[str, Any], beside: str) -
         return sum(found) if found else None
 
     count, before = total(mine), total(theirs)
-    if count is None or max(count, before or 0.0) < LEAST_METADATA or (before is not None and not _changed(count, before)):
+    if (
+        count is None
+        or max(count, before or 0.0) < LEAST_METADATA
+        or (before is not None and not _changed(count, before))
+    ):
         return None
     names = f"{', '.join(METADATA[:-1])} and {METADATA[-1]}"
     return f"{names}: {count:,.1f} for 1,000 I/Os" + _instead(before, beside, f"{before or 0:,.1f}") + "."
@@ -77,9 +81,15 @@ def _times(mine: Mapping[str, Any], theirs: Mapping[str, Any], beside: str) -> s
 
 def _waiting(mine: Mapping[str, Any], theirs: Mapping[str, Any], beside: str) -> str | None:
     queue, before = mine.get("queue_ms"), theirs.get("queue_ms")
-    if queue is None or max(queue, before or 0.0) < LEAST_WAIT_MS or (before is not None and not _changed(queue, before)):
+    if (
+        queue is None
+        or max(queue, before or 0.0) < LEAST_WAIT_MS
+        or (before is not None and not _changed(queue, before))
+    ):
         return None
-    text = f"A request waited {_ms(queue)} in the client before it was sent" + _instead(before, beside, _ms(before or 0))
+    text = f"A request waited {_ms(queue)} in the client before it was sent" + _instead(
+        before, beside, _ms(before or 0)
+    )
     slots, socket = mine.get("slot_wait") or 0.0, mine.get("socket_wait") or 0.0
     if slots >= LEAST_WAITING:
         limit = mine.get("slots_limit")
