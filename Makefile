@@ -1,6 +1,7 @@
 # make host-max   measure 20 thin volumes on this machine, from nothing
 # make check      lint, types, unit tests (for every commit)
 # make test       everything, on real fio and real devices (needs root)
+# make lab-up     three guests with a kernel of their own, a server of NFS and two clients; make lab-down ends them
 PYTHON ?= python3
 BIN := .venv/bin
 # the tools of the venv first: ansible-lint, ansible-test and ansible-runner look for their helpers on PATH
@@ -10,7 +11,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export PYTHONUNBUFFERED := 1
 ARGS ?=
 
-.PHONY: host-max check lint unit test integration molecule sanity clean
+.PHONY: host-max check lint unit test integration molecule sanity benchmark lab-up lab-down clean
 .SILENT:
 
 host-max: .venv/.ready
@@ -29,10 +30,7 @@ unit: .venv/.ready-test
 
 test: .venv/.ready-test lint
 	.ci/packages
-	ansible-lint --offline --profile production -q
-	.ci/sanity
-	.ci/molecule
-	python -m pytest tests
+	.ci/with_guests .ci/all
 
 integration: .venv/.ready-test
 	python -m pytest tests/integration
@@ -42,6 +40,12 @@ molecule: .venv/.ready-test
 
 sanity: .venv/.ready-test
 	.ci/sanity
+
+lab-up: .venv/.ready-test
+	python -m tests.lab.kernel up
+
+lab-down: .venv/.ready-test
+	python -m tests.lab.kernel down
 
 benchmark: .venv/.ready-test
 	python benchmarks/overhead.py

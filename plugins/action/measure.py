@@ -16,9 +16,11 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible_collections.hostmax.storage.plugins.plugin_utils import host_plan, rounds, run_directory
+from ansible_collections.hostmax.storage.plugins.plugin_utils import host_plan, rounds, run_directory, switching
 from ansible_collections.hostmax.storage.plugins.plugin_utils.follow import Follower, say
 from ansible_collections.hostmax.storage.plugins.plugin_utils.host_link import HostLink, HostLostError
+from ansible_collections.hostmax.storage.plugins.plugin_utils.layout_line import LayoutLine
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_progress import stage_line
 
 READY_WAIT_S = 900.0
 RETRY_S = 0.05
@@ -32,7 +34,7 @@ class InterruptedRunError(Exception):
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
-    """Phases of a host: start, go, follow. Phases of all hosts, run once: agree, confirm, repeat."""
+    """Phases of a host: stage, start, go, follow. Phases of all hosts, run once: agree, confirm, repeat."""
 
     _supports_check_mode = False
     _supports_async = False
@@ -41,6 +43,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         result: Json = super().run(tmp, task_vars)
         del tmp
         phases: dict[str, Callable[[Json], Json]] = {
+            "stage": self._stage,
             "start": self._start,
             "agree": self._agree,
             "go": self._go,
@@ -54,6 +57,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 "directory": {"type": "path", "required": True},
                 "host": {"type": "dict", "default": {}},
                 "thin": {"type": "dict", "default": {}},
+                "stage": {"type": "int", "default": 1},
             },
         )
         self._task_vars = task_vars
@@ -77,8 +81,26 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 
     # -- phases of one host -----------------------------------------------------------------------------------------
 
+    def _stage(self, args: Json) -> Json:
+        """Switch the host to the condition of a stage, and keep what is in effect then."""
+        plan = self._run.plan
+        if not switching.changes_hosts(plan) or self._is_lost():
+            return {"skipped": True}
+        try:
+            switched = switching.switch(self._link, plan, self._name, args["stage"], self._task_vars)
+        except HostLostError as error:
+            return self._lose("unreachable", str(error))
+        except switching.SwitchError as error:
+            return self._lose("failed", str(error))
+        self._run.write_stage(self._name, args["stage"], switched)
+        for sentence in switching.remarks(switched):
+            Display().warning(f"{self._name}: {sentence}")
+        return {"changed": True}
+
     def _start(self, args: Json) -> Json:
         """Start the agent, wait until it is ready, keep the host's facts and its clock's offset."""
+        if self._is_lost():
+            return {"skipped": True}
         self._run.make_latest()
         payload = host_plan.for_host(self._run.plan, self._name, args["thin"])
         try:
@@ -152,17 +174,21 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         self._run.write_start(self._name, {**start, "late": {**start.get("late", {}), **follower.late}})
         if reason:
             return self._lose("failed", reason, points_measured=follower.measured)
-        self._run.write_status(self._name, "ok", None)
+        if self._run.read_status(self._name)[0] != "late":
+            self._run.write_status(self._name, "ok", None)
         say(self._run, self._name, {"event": "ended", "round": told["round"]})
         return {"points_measured": follower.measured}
 
     # -- phases of all hosts ----------------------------------------------------------------------------------------
 
-    def _agree(self, _args: Json) -> Json:
-        """T0 on the controller's clock, far enough ahead for every host to be told before."""
+    def _agree(self, args: Json) -> Json:
+        """T0 of a stage on the controller's clock, far enough ahead for every host to be told before."""
         if not self._live():
             raise AnsibleActionFail("No host of this run can measure; the reasons are above.")
-        self._run.write_round(rounds.first_round(self._run.plan, time.time() + self._lead_s(1)))
+        line = stage_line(self._run.plan, args["stage"])
+        if line:
+            Display().display(line)
+        self._run.write_round(rounds.first_round(self._run.plan, args["stage"], time.time() + self._lead_s(1)))
         return {}
 
     def _confirm(self, _args: Json) -> Json:
@@ -179,13 +205,15 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _repeat(self, _args: Json) -> Json:
         """Which points a late host makes necessary again, once; a host that was late again is marked."""
         told, plan = self._run.read_round() or {}, self._run.plan
+        if not self._live():
+            return {"again": False}
         starts = {host: self._run.read_start(host) or {} for host in self._live()}
         late = rounds.late_hosts(plan, told, {host: start.get("late", {}) for host, start in starts.items()})
         sentences: dict[str, str] = {}
         for point_id, hosts in late.items():
             for host, seconds in hosts.items():
                 sentences.setdefault(host, f"it began {point_id} {seconds:.1f} s after the others")
-        if told["round"] > 1:
+        if rounds.time_of(told["round"]) > 1:
             for host, sentence in sentences.items():
                 self._run.write_status(host, "late", f"{sentence}, and again when the point was repeated")
                 Display().warning(f"{host}: {sentence}, and again when the point was repeated")
@@ -214,20 +242,29 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _recall(self) -> Json | None:
         """The host's facts, and its link; None for a host that was not started or was lost."""
         facts = self._run.read_facts(self._name)
-        if facts is None or self._run.read_status(self._name)[0] in ("failed", "unreachable"):
+        if facts is None or self._is_lost():
             return None
         self._link.work_dir, self._link.pid = facts["work_dir"], facts["pid"]
         return facts
 
+    def _is_lost(self) -> bool:
+        """Whether the host measures no more, or never did."""
+        return self._run.read_status(self._name)[0] in ("failed", "unreachable")
+
     def _wait_for_ready(self) -> tuple[Json, str | None]:
         end_s = time.time() + READY_WAIT_S
+        layout = LayoutLine(self._name)
         while time.time() < end_s:
-            seen = self._link.progress(0, end_s)
-            if seen.events:
-                return seen.events[0], seen.boot_id
+            seen = self._link.progress(layout.seen, end_s)
+            for event in seen.events:
+                if event["event"] != "layout":
+                    return event, seen.boot_id
+                # as long as it goes on; the agent itself bounds it
+                end_s = time.time() + READY_WAIT_S
+                layout.note(event)
             if not seen.alive:
                 break
-            time.sleep(RETRY_S)
+            time.sleep(layout.pause_s(RETRY_S))
         reason = "the agent ended before it was ready, or did not get ready in time"
         return {"event": "failed", "reason": reason}, None
 

@@ -15,7 +15,14 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible_collections.hostmax.storage.plugins.plugin_utils import argument_specs, meeting, resume, run_directory
+from ansible_collections.hostmax.storage.plugins.plugin_utils import (
+    argument_specs,
+    clients_needed,
+    meeting,
+    resume,
+    run_directory,
+    stages,
+)
 from ansible_collections.hostmax.storage.plugins.plugin_utils.command_line import repeatable_command
 from ansible_collections.hostmax.storage.plugins.plugin_utils.plan import make_plan
 from ansible_collections.hostmax.storage.plugins.plugin_utils.profiles import ProfileError
@@ -26,6 +33,7 @@ from ansible_collections.hostmax.storage.plugins.plugin_utils.settings import (
     host_settings,
     plain,
 )
+from ansible_collections.hostmax.storage.plugins.plugin_utils.studies import settings_of_study
 
 MOST_SENTENCES = 10
 
@@ -69,6 +77,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 "found": {"type": "dict"},
                 "writes": {"type": "bool", "default": False},
                 "shared_volumes": {"type": "bool", "default": False},
+                "conditions": {"type": "bool", "default": False},
             },
         )
         hosts = [str(host) for host in plain(args["hosts"] or self._play_hosts(task_vars))]
@@ -84,7 +93,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _plan(self, playbook: str, hosts: list[str], task_vars: Mapping[str, Any]) -> dict[str, Any]:
         now = datetime.datetime.now().astimezone()
         previous = self._previous(playbook, hosts, task_vars)
-        settings = self._settings(hosts, task_vars, previous)
+        settings = self._settings(playbook, hosts, task_vars, previous)
         run_id = run_directory.new_run_id(playbook, now)
         first = next(iter(settings.values()), None)
         seed = _seed(first, previous)
@@ -100,6 +109,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             if previous:
                 resume.copy_points(previous, run, kept)
             directory = str(run.path)
+            run.write_notes(clients_needed.notes(plan))
         Display().display("\n" + describe_plan(plan, directory, now, _forks(task_vars)) + "\n")
         answer = {
             "changed": False,
@@ -108,6 +118,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             "planned_s": plan["planned_s"],
             "points": len(plan["points"]),
             "kept": len(kept),
+            "stages": [stage["number"] for stage in stages.to_run(plan)],
+            "conditions": len(plan["conditions"]),
+            "mounts": any(entry["nfs"] for entry in plan["hosts"].values()),
             "fail_on": list(first.fail_on) if first else [],
             "shared_volumes": plan["settings"]["hostmax_shared_volumes"],
             "hosts": {
@@ -121,10 +134,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         """Whether the hosts that were reached may measure together; the others are written down as unreachable."""
         lost = {host: str(seen["lost"]) for host, seen in found.items() if seen.get("lost")}
         reached = {host: seen for host, seen in found.items() if host not in lost}
+        run = run_directory.open_run(args["directory"]) if args["directory"] else None
         faults = meeting.refusals(reached, args["writes"], args["shared_volumes"])
+        if args["conditions"]:
+            faults += meeting.prepared(reached)
         if not reached:
             faults.append("No host of this run can be reached; the reasons are above.")
-        run = run_directory.open_run(args["directory"]) if args["directory"] else None
         if run:
             for host, reason in lost.items():
                 run.write_status(host, "unreachable", reason)
@@ -136,6 +151,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         for sentence in meeting.doubts(reached) if args["writes"] else []:
             Display().warning(sentence)
         notes = meeting.notes(reached, args["writes"])
+        notes += clients_needed.fits_clients(run.plan, reached) if run else []
         notes += self._compare(run, reached, list(run.plan["hosts"]) if run else list(found), args, task_vars)
         for sentence in notes:
             Display().warning(sentence)
@@ -166,7 +182,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         """Plan the run again with every point measured, and show that."""
         now = datetime.datetime.now().astimezone()
         plan = run.plan
-        settings = self._settings(list(plan["hosts"]), task_vars, previous)
+        settings = self._settings(plan["playbook"], list(plan["hosts"]), task_vars, previous)
         fresh = make_plan(run.run_id, plan["playbook"], settings, plan["seed"], plan["command"], now)
         run.rewrite_plan(resume.keep_nothing(fresh, plan))
         Display().display("\n" + describe_plan(run.plan, str(run.path), now) + "\n")
@@ -183,17 +199,22 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         return None
 
     def _settings(
-        self, hosts: list[str], task_vars: Mapping[str, Any], previous: run_directory.RunDirectory | None
+        self,
+        playbook: str,
+        hosts: list[str],
+        task_vars: Mapping[str, Any],
+        previous: run_directory.RunDirectory | None,
     ) -> dict[str, Settings]:
         """Every host's settings; the faults of all hosts are told together."""
         found: dict[str, Settings] = {}
         faults: list[str] = []
         of_the_play = self._variables_of_the_play(task_vars)
+        study = settings_of_study(playbook)
         for host in hosts:
             try:
                 own = task_vars["hostvars"][host]
                 earlier = resume.settings_of(previous, host) if previous else None
-                found[host] = host_settings(HostVariables(host, own, of_the_play, self._templar), earlier)
+                found[host] = host_settings(HostVariables(host, own, of_the_play, self._templar), earlier, study)
             except SettingsError as error:
                 faults += error.sentences
         if faults:

@@ -9,7 +9,7 @@ Files in the work directory, which are the whole protocol:
   agent.json      who the agent is (pid, start ticks, boot)          written by the agent
   journal.json    the host's journal as it was before the first point  written by the agent
   go.json         a round: its points and T0 (schedule.py)           written by the controller
-  progress.jsonl  ready | moved | point | ended | failed | restored  appended by the agent
+  progress.jsonl  layout | ready | moved | point | ended | failed | restored  appended by the agent
   claimed         the results are home, put the host back and go     written by the controller
   points/ID.json.gz, points/ID.sample.json                           written by the agent
 """
@@ -36,9 +36,12 @@ from ansible_collections.hostmax.storage.plugins.module_utils import (
     host_state,
     journal,
     progress,
+    random_files,
     restore,
     schedule,
     shared_mark,
+    test_file_places,
+    test_files,
 )
 
 POLL_S = 0.02
@@ -81,6 +84,7 @@ class Agent:
         self._engines: dict[tuple[str, int], tuple[str, str | None]] = {}
         self._held: Any = None
         self._marks: shared_mark.Marks | None = None
+        self._laid_out: list[str] = []
 
     def say(self, event: str, **facts: Any) -> None:
         """Append one event to the progress file."""
@@ -102,7 +106,7 @@ class Agent:
             with contextlib.ExitStack() as held:
                 host = self._get_ready(held)
                 self._measure_rounds(host)
-        except (AgentError, guard.GuardError) as exc:
+        except (AgentError, guard.GuardError, random_files.LayoutError, journal.JournalError) as exc:
             self.say("failed", reason=str(exc))
             self._wait(self._claimed, self.plan["linger_s"])
         except StoppedError as exc:
@@ -142,10 +146,13 @@ class Agent:
             self._held = held.enter_context(guard.hold(verdicts, base_dir=self.work_dir))
         os.makedirs(os.path.join(self.work_dir, "points"), mode=0o700, exist_ok=True)
         book = restore.open_journal(self.plan["run_id"])
+        self._lay_out(book)
         # the controller keeps a copy beside the results; of what was done to the host, not of what stood on volumes
         write_json(os.path.join(self.work_dir, "journal.json"), book.as_document())
         if writes and not self.plan["alone"]:
-            self._marks = shared_mark.write(book, verdicts, self.plan, self.work_dir)
+            # a directory of files is this host's own, whoever else uses the file system
+            markable = [verdict for verdict in verdicts if verdict["kind"] != "directory"]
+            self._marks = shared_mark.write(book, markable, self.plan, self.work_dir)
         devices = {v["name"]: (v["major"], v["minor"]) for v in verdicts if v["kind"] == "block"}
         self.say(
             "ready",
@@ -160,10 +167,28 @@ class Agent:
         paths = {name: os.path.join(self.work_dir, path) for name, path in paths.items()}
         return fio_run.Host(self.plan["run_id"], self.work_dir, fio, self.plan.get("cgroup"), devices, paths)
 
+    def _lay_out(self, book: journal.Journal) -> None:
+        """Make the files of directory volumes, before the host says that it is ready; then see what they can do."""
+        volumes = [volume for volume in self._volumes.values() if test_file_places.is_directory(volume)]
+        self._laid_out = test_files.lay_out(book, volumes, self.work_dir, self.say, self._raise_if_stopping)
+        for volume in volumes:
+            sizes = [
+                int(dict(dict(fio_job.parse_job(point["job"]))["global"])["bs"])
+                for point in self.plan["points"]
+                if point["direct"] and volume["name"] in point["volumes"]
+            ]
+            fault = test_files.refuses_direct(volume, self.work_dir, min(sizes)) if sizes else None
+            if fault:
+                raise AgentError(fault)
+
+    def _raise_if_stopping(self) -> None:
+        if self.stopping():
+            raise StoppedError(self.stop_reason)
+
     def _check_jobs(self) -> None:
         """Every job must name the volumes that the guard is asked about, by the same paths, and nothing else."""
         for point in self.plan["points"]:
-            named = _files_of(point["job"])
+            named = fio_job.targets_of(point["job"])
             judged = [(name, self._volumes.get(name, {}).get("path")) for name in point["volumes"]]
             if named != judged:
                 raise AgentError(
@@ -190,7 +215,10 @@ class Agent:
         verdicts: list[dict[str, Any]] = guard.judge_volumes(
             [self._volumes[name] for name in names],
             writes=writes,
-            own_files=self.plan["own_files"],
+            own_files=[*self.plan["own_files"], *self._laid_out],
+            own_mounts=[
+                os.path.realpath(os.path.join(self.work_dir, path)) for path in self.plan.get("own_mounts", ())
+            ],
             signatures=self._held is None,
             held=self._held,
             base_dir=self.work_dir,
@@ -275,6 +303,8 @@ class Agent:
         point = dict(point, job=point["job"].replace("\nioengine=io_uring\n", f"\nioengine={engine}\n"))
         if point["writes"]:
             self._judge(point["volumes"], writes=True)
+        used = [self._volumes[name] for name in point["volumes"]]
+        test_files.check(restore.open_journal(self.plan["run_id"]), used, self.work_dir)
         sample = fio_run.measure(host, point, lambda: self.stopping() or schedule.has_changed(self.work_dir, current))
         sample["engine"] = {"used": engine, "note": note}
         return sample
@@ -308,17 +338,6 @@ class Agent:
             host_state.remove_work_dir(self.plan["run_id"])
         else:
             self.say("restored", left=left)
-
-
-def _files_of(job: str) -> list[tuple[str, str | None]]:
-    """Each file a job would open, with the section it stands in; None for one that is not a plain file name."""
-    found: list[tuple[str, str | None]] = []
-    for section, options in fio_job.parse_job(job):
-        files = [value for key, value in options if key == "filename"]
-        others = [key for key, _value in options if key in ("directory", "filename_format", "opendir", "include")]
-        if section != "global" or files or others:
-            found.append((section, files[0] if len(files) == 1 and not others else None))
-    return found
 
 
 def headline(sample: dict[str, Any]) -> dict[str, Any]:

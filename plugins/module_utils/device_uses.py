@@ -28,6 +28,9 @@ class Mount(NamedTuple):
     dev: Dev
     source: str
     fstype: str
+    # what of the file system is mounted (`/` but for bind mounts and subvolumes), and how
+    root: str = "/"
+    options: str = ""
 
 
 class Uses:
@@ -38,7 +41,7 @@ class Uses:
         self._rdevs: dict[str, Dev | None] = {}
         self._btrfs = _btrfs_members(kernel)
         self._mounts: dict[Dev, list[str]] = {}
-        own = _mounts(os.path.join(kernel.proc, "self", "mountinfo"))
+        own = read_mounts(kernel.proc)
         for where, mounts in [("", own), *self._other_namespaces()]:
             for mount in mounts:
                 for dev in self._devices(mount):
@@ -234,8 +237,34 @@ def _mounts(path: str) -> list[Mount]:
         fields, after = left.split(" "), right.split(" ")
         if len(fields) > 4 and len(after) > 1:
             major, _unused, minor = fields[2].partition(":")
-            found.append(Mount(_unescape(fields[4]), (int(major), int(minor)), _unescape(after[1]), after[0]))
+            options = ",".join([fields[5], *after[2:3]]) if len(fields) > 5 else ""
+            device = (int(major), int(minor))
+            found.append(
+                Mount(_unescape(fields[4]), device, _unescape(after[1]), after[0], _unescape(fields[3]), options)
+            )
     return found
+
+
+def read_mounts(proc: str = "/proc") -> list[Mount]:
+    """The mounts this process sees, in the order they were made; reading them asks no server."""
+    return _mounts(os.path.join(proc, "self", "mountinfo"))
+
+
+def mount_of(path: str, proc: str = "/proc") -> Mount:
+    """The mount a real path is on, found by the path alone: nothing of it is touched."""
+    on_the_way = [mount for mount in read_mounts(proc) if _is_below(path, mount.point)]
+    longest = max((len(mount.point) for mount in on_the_way), default=0)
+    # of several on one point, the last one is seen
+    return ([mount for mount in on_the_way if len(mount.point) == longest] or [Mount("/", (0, 0), "?", "?")])[-1]
+
+
+def _is_below(path: str, point: str) -> bool:
+    return point == "/" or path == point or path.startswith(point + "/")
+
+
+def is_remote(fstype: str) -> bool:
+    """Whether a file system is served by somebody who may never answer."""
+    return fstype.startswith(_REMOTE)
 
 
 def _unescape(text: str) -> str:

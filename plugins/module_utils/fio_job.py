@@ -13,7 +13,19 @@ from typing import List, Sequence, Tuple
 
 from ansible_collections.hostmax.storage.plugins.module_utils.workload import MIXED, JobError, Workload
 
-__all__ = ["AUTO_ENGINE", "LOG_PREFIX", "JobError", "Target", "Workload", "parse_job", "render_job"]
+__all__ = [
+    "AUTO_ENGINE",
+    "FILE_FORMAT",
+    "LOG_PREFIX",
+    "JobError",
+    "Target",
+    "Workload",
+    "file_bytes",
+    "file_name",
+    "parse_job",
+    "render_job",
+    "targets_of",
+]
 
 AUTO_ENGINE = "io_uring"
 LOG_PREFIX = "point"
@@ -22,7 +34,11 @@ Options = List[Tuple[str, str]]
 
 _BLANKS = " \t\r\n\v\f"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_FILE_KEYS = ("filename",)
+# options by which a job names what fio opens
+_NAMES_FILES = ("filename", "directory", "filename_format", "opendir", "include")
+_FILE_KEYS = ("filename", "directory")
+# the file of each job in a directory volume; `$jobnum` counts the jobs of one section from 0
+FILE_FORMAT = "hostmax.$jobnum.$filenum"
 _LARGEST_SEED = 2**63 - 1
 _SEED_RANGE = 2**64
 _LONGEST_NAME_BYTES = 4000
@@ -31,13 +47,17 @@ _REPLACED = ("${", "$ncpus", "$pagesize", "$mb_memory")
 
 @dataclass(frozen=True)
 class Target:
-    """One volume as fio is to address it; `size_bytes` where known, so that sequential jobs can share it out."""
+    """One volume as fio is to address it; `size_bytes` where known, so that sequential jobs can share it out.
+
+    Of a `directory`, `filename` is its path, and each job has a file of its own in it, which is there already.
+    """
 
     name: str
     filename: str
     seed: int
     block: bool
     size_bytes: int | None = None
+    directory: bool = False
 
     def __post_init__(self) -> None:
         _check_text(f"The volume name {self.name!r}", self.name, "#;[]", ("${",))
@@ -48,6 +68,21 @@ class Target:
         _check_file_name(f"The file name {self.filename!r} of volume {self.name!r}", self.filename)
         if not 0 < self.seed <= _LARGEST_SEED:
             raise JobError(f"The seed {self.seed} of volume {self.name!r} is outside 1 to {_LARGEST_SEED}.")
+
+
+def file_name(number: int) -> str:
+    """The file of the `number`-th job (from 0) in a directory volume, as fio makes it of FILE_FORMAT."""
+    return FILE_FORMAT.replace("$jobnum", str(number)).replace("$filenum", "0")
+
+
+def file_bytes(workload: Workload) -> int:
+    """How much of its own file each job of a workload uses in a directory volume; JobError without a working set."""
+    if workload.working_set_bytes is None:
+        raise JobError(
+            f"The workload {workload.name!r} has no working_set, and a directory has no size of its own: set it, for "
+            "example to 4GiB; the jobs of a host share it."
+        )
+    return workload.working_set_bytes // workload.num_jobs // workload.block_size_bytes * workload.block_size_bytes
 
 
 def render_job(
@@ -87,6 +122,26 @@ def parse_job(text: str) -> list[tuple[str, Options]]:
             key, value = key.strip(_BLANKS), value.strip(_BLANKS)
             sections[-1][1].append((key, value.replace("\\:", ":") if key in _FILE_KEYS else value))
     return sections
+
+
+def targets_of(text: str) -> list[tuple[str, str | None]]:
+    """What each section would open, with its name: a file or a directory; None for anything that is not plainly one."""
+    found: list[tuple[str, str | None]] = []
+    for section, options in parse_job(text):
+        named = [(key, value) for key, value in options if key in _NAMES_FILES]
+        if section != "global" or named:
+            found.append((section, _only_target(named)))
+    return found
+
+
+def _only_target(named: Options) -> str | None:
+    """The file, or the directory with a file for each job, that a section names; None for anything else."""
+    if len(named) == 1 and named[0][0] == "filename":
+        return named[0][1]
+    given = dict(named)
+    if len(named) == 2 and given.get("filename_format") == FILE_FORMAT:
+        return given.get("directory")
+    return None
 
 
 def _global_options(workload: Workload, runtime_s: int, ramp_s: int) -> Options:
@@ -131,6 +186,18 @@ def _log_options(log_interval_ms: int | None, log_prefix: str) -> Options:
 
 
 def _target_options(workload: Workload, target: Target) -> Options:
+    if target.directory:
+        return [
+            ("new_group", "1"),
+            ("directory", target.filename),
+            ("filename_format", FILE_FORMAT),
+            ("nrfiles", "1"),
+            ("randseed", str(target.seed)),
+            # the files are laid out before: fio neither makes, nor allocates, nor lengthens them
+            ("allow_file_create", "0"),
+            ("fallocate", "none"),
+            ("size", str(file_bytes(workload))),
+        ]
     options = [("new_group", "1"), ("filename", target.filename), ("randseed", str(target.seed))]
     if target.block:
         options.append(("allow_file_create", "0"))

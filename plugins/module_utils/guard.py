@@ -13,7 +13,7 @@ import os
 import stat
 from typing import Any, Collection, Iterator, NamedTuple, Sequence
 
-from ansible_collections.hostmax.storage.plugins.module_utils import units
+from ansible_collections.hostmax.storage.plugins.module_utils import directory_guard, test_file_places, units
 from ansible_collections.hostmax.storage.plugins.module_utils.block_device import Dev, Kernel, device_number
 from ansible_collections.hostmax.storage.plugins.module_utils.device_uses import Uses, footprint, writers
 from ansible_collections.hostmax.storage.plugins.module_utils.signatures import PARTITION_TABLES, Signatures, probe
@@ -38,7 +38,7 @@ class _Case:
         self.volume = volume
         self.name, self.path = str(volume["name"]), str(volume["path"])
         self.real_path = os.path.realpath(os.path.join(base_dir or "", self.path))
-        self.title = f"volume {self.name} ({self.path})"
+        self.title = f"volume {self.name} ({volume.get('given_path') or self.path})"
         identity = volume.get("identity")
         self.wanted = None if identity is None else str(identity).strip()
         self.kind: str | None = None
@@ -54,6 +54,8 @@ class _Case:
         self.in_use: list[str] = []
         self.refusals: list[str] = []
         self.warnings: list[str] = []
+        # of a directory volume: its file system, the directory that is there, and what is to be laid out in it
+        self.room: tuple[int, str, int] | None = None
 
     def refuse(self, reason: str, advice: str) -> None:
         self.refusals.append(_clean(f"{self.title} {reason}: {advice}."))
@@ -99,11 +101,13 @@ def judge_volumes(
     held: Held | None = None,
     base_dir: str | None = None,
     kernel: Kernel | None = None,
+    own_mounts: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """A verdict for each volume; it may be used when its `refusals` are empty.
 
     `writes`: whether anything will be written (or trimmed); without it, what is in use is warned of and may be read.
-    `own_files`: real paths of the regular files the run's journal says this collection made.
+    `own_files`: real paths of the regular files, and of the directories of files, that this run made.
+    `own_mounts`: real paths of the mounts this run made.
     `signatures=False` leaves out the slow part (blkid, open files) for volumes checked before and held since.
     `base_dir`: where relative paths begin, the work directory of the run.
     """
@@ -111,10 +115,13 @@ def judge_volumes(
     uses = Uses(kernel)
     cases = [_Case(volume, base_dir) for volume in volumes]
     for case in cases:
-        if _exists(case, kernel, own_files):
+        if test_file_places.is_directory(case.volume):
+            _look_at_directory(case, base_dir, own_mounts, own_files)
+        elif _exists(case, kernel, own_files):
             _check_size(case)
             _check_identity(case)
     _check_named_twice(cases, kernel)
+    _check_room(cases, own_files)
     for case in cases:
         _check_use(case, kernel, uses, writes)
         _check_claim(case, kernel, held, writes)
@@ -144,6 +151,9 @@ def hold(
         devs = set()
         for volume in volumes:
             case = _Case(volume, base_dir)
+            if test_file_places.is_directory(volume):
+                # of the run's own, and nobody can mount over it unseen: looked at again before each point
+                continue
             node = _node(case, kernel)
             if stat.S_ISREG(node.st_mode) and volume.get("kind") == "file":
                 continue
@@ -199,6 +209,30 @@ def _exists(case: _Case, kernel: Kernel, own_files: Collection[str]) -> bool:
     return True
 
 
+def _look_at_directory(
+    case: _Case, base_dir: str | None, own_mounts: Collection[str], own_directories: Collection[str]
+) -> None:
+    """A directory is judged alike for reading and writing: its files are laid out first."""
+    found = directory_guard.look(case.volume, base_dir, own_mounts, own_directories)
+    case.kind, case.real_path, case.size_bytes = "directory", found.real_path, found.needed_bytes
+    for reason, advice in found.reasons:
+        case.refuse(reason, advice)
+    case.warnings += [_clean(f"{case.title} {warning}.") for warning in found.warnings]
+    if found.file_system is not None and not found.reasons:
+        case.room = (found.file_system, found.above, found.needed_bytes)
+
+
+def _check_room(cases: Sequence[_Case], own_directories: Collection[str]) -> None:
+    """The files of all volumes that share a file system need room together; those that are there have it."""
+    waiting = [case for case in cases if case.room and case.real_path not in own_directories]
+    for file_system in dict.fromkeys(case.room[0] for case in waiting if case.room):
+        alike = [case for case in waiting if case.room and case.room[0] == file_system]
+        needed = sum(case.room[2] for case in alike if case.room)
+        fault = test_file_places.room_fault(alike[0].room[1], needed) if alike[0].room else None
+        if fault:
+            alike[0].refuse(f"has too little room: {fault}", "make room, or set a smaller working_set")
+
+
 def _is_device(case: _Case, kernel: Kernel, dev: Dev) -> bool:
     case.kind, case.dev = "block", dev
     if kernel.directory(dev) is None:
@@ -247,6 +281,8 @@ def _check_named_twice(cases: Sequence[_Case], kernel: Kernel) -> None:
 
 def _same_bytes(case: _Case, other: _Case, kernel: Kernel) -> str | None:
     """How writing one of two volumes would hit the other."""
+    if "directory" in (case.kind, other.kind):
+        return "is in the same directory as" if case.real_path == other.real_path else None
     for one, two in ((case, other), (other, case)):
         backing = kernel.backings().get(one.dev) if one.dev else None
         if two.file_id is not None and backing is not None and backing.file_id == two.file_id:

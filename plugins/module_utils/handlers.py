@@ -7,7 +7,17 @@ Must not know: what any of them does, or when a run is restored.
 
 from __future__ import annotations
 
-from ansible_collections.hostmax.storage.plugins.module_utils import nfs_unmount, thin_volumes
+from ansible_collections.hostmax.storage.plugins.module_utils import (
+    nfs_unmount,
+    sysctl_profile,
+    test_file_removal,
+    thin_volumes,
+)
 from ansible_collections.hostmax.storage.plugins.module_utils.journal import Handler
 
-HANDLERS: dict[str, Handler] = dict(thin_volumes.HANDLERS, **nfs_unmount.HANDLERS)
+HANDLERS: dict[str, Handler] = {
+    **thin_volumes.HANDLERS,
+    **nfs_unmount.HANDLERS,
+    **sysctl_profile.HANDLERS,
+    **test_file_removal.HANDLERS,
+}

@@ -18,15 +18,17 @@ description:
 options:
   phase:
     description:
+      - V(stage) switches the host to the condition of a stage - unmounts, tunes, mounts - and writes down what is in
+        effect; where the plan compares nothing it does nothing.
       - V(start) starts the agent, waits until it is ready, and measures the host's clock against the controller's.
-      - V(agree) sets T0, once for all hosts, as far ahead as telling all of them takes; V(go) tells the agent;
-        V(confirm), once for all hosts, moves T0 where a host was not told in time, and returns RV(again).
+      - V(agree) sets T0 of a stage, once for all hosts, as far ahead as telling all of them takes; V(go) tells the
+        agent; V(confirm), once for all hosts, moves T0 where a host was not told in time, and returns RV(again).
       - V(follow) waits for the points and brings them home.
       - V(repeat), once for all hosts, looks whether a host began a point later than the others, and has it measured
         once more.
     type: str
     required: true
-    choices: [start, agree, go, confirm, follow, repeat]
+    choices: [stage, start, agree, go, confirm, follow, repeat]
   directory:
     description: The run directory on the controller, as M(hostmax.storage.plan) returned it.
     type: path
@@ -39,6 +41,10 @@ options:
     description: Result of M(hostmax.storage.thin_volumes), where thin volumes are measured; used by V(start).
     type: dict
     default: {}
+  stage:
+    description: Number of the stage in the plan; used by V(stage) and V(agree).
+    type: int
+    default: 1
 attributes:
   action:
     description: Runs on the controller and calls modules on the host.

@@ -41,6 +41,10 @@ options:
     description: Whether hosts may write the same volume; only with O(found).
     type: bool
     default: false
+  conditions:
+    description: Whether the run compares conditions, which a prepared host cannot; only with O(found).
+    type: bool
+    default: false
   directory:
     description:
       - The run directory that was made for the plan; only with O(found), and not in check mode.
@@ -96,6 +100,21 @@ kept:
   returned: success
   type: int
   sample: 0
+stages:
+  description: The numbers of the stages (a condition in a block) that have a point to measure, in order.
+  returned: success
+  type: list
+  elements: int
+  sample: [1, 2, 3]
+conditions:
+  description: How many conditions are compared; 0 where the volumes are measured as they are.
+  returned: success
+  type: int
+  sample: 0
+mounts:
+  description: Whether the run mounts NFS.
+  returned: success
+  type: bool
 fail_on:
   description: Which outcomes end the play with a failure, from C(hostmax_fail_on).
   returned: success

@@ -22,6 +22,10 @@ from ansible_collections.hostmax.storage.plugins.module_utils.units import (
 
 Json = dict[str, Any]
 
+# the latency at which the studies state the rate of shared volumes; that of a run is no measure: a volume that is
+# not driven answers late only where fewer clients would have been enough
+STATED_LATENCY_NS = 2e6
+
 
 def clients_needed(
     value: float,
@@ -30,7 +34,7 @@ def clients_needed(
     *,
     nic_bytes_per_s: float | None = None,
     outstanding: float | None = None,
-    lat_ns: float | None = None,
+    lat_ns: float = STATED_LATENCY_NS,
 ) -> tuple[int, str] | None:
     """How many clients a figure takes at least, and what of a client says so; None where nothing is known of one.
 
@@ -41,13 +45,18 @@ def clients_needed(
     found = []
     if nic_bytes_per_s:
         found.append((iops * block_size_bytes / nic_bytes_per_s, f"{format_rate(nic_bytes_per_s)} of network each"))
-    if outstanding and lat_ns:
+    if outstanding:
         each = f"{format_count(outstanding)} I/Os under way each at {format_latency(lat_ns)}"
         found.append((iops * lat_ns / 1e9 / outstanding, each))
     if not found:
         return None
     needed, why = max(found)
     return max(1, math.ceil(round(needed, 6))), why
+
+
+def nic_bytes_per_s(settings: Mapping[str, Any]) -> float | None:
+    """What the network of one client carries, as the user says; None where the user does not."""
+    return _size(settings.get("hostmax_nic_bytes_per_s"))
 
 
 def advise(
@@ -67,24 +76,24 @@ def _too_few(
     settings: Mapping[str, Any], points: Sequence[Json], verdicts: Sequence[Json], conditions: Sequence[Json]
 ) -> list[str]:
     words = []
-    nic = _size(settings.get("hostmax_nic_bytes_per_s"))
+    nic = nic_bytes_per_s(settings)
     for verdict in verdicts:
         point = next((p for p in points if p["id"] == verdict.get("point")), None)
         if point is None or verdict["status"] == "pass" or not point["total"]:
             continue
-        workload, lat = point["workload"], point["total"]["lat_ns"]
+        workload = point["workload"]
         needed = clients_needed(
             verdict["expected"],
             verdict["unit"],
             workload["block_size_bytes"],
             nic_bytes_per_s=nic,
             outstanding=_outstanding(point, conditions),
-            lat_ns=lat["mean"] if lat else None,
         )
         have = len(point["hosts_measured"])
         if needed and needed[0] > have:
+            clients, why = needed
             words.append(
-                f"{verdict['name']}: at least {needed[0]:,} clients are needed for it ({needed[1]}), and {have:,} measured."
+                f"{verdict['name']}: at least {clients:,} clients are needed for it ({why}), {have:,} measured."
             )
     return words
 
@@ -93,7 +102,9 @@ def _outstanding(point: Json, conditions: Sequence[Json]) -> float:
     """I/Os one client can have under way: what fio offers, or fewer where the slots of its mounts are fewer."""
     workload = point["workload"]
     offered = float(workload["io_depth"] * workload["num_jobs"] * point["volumes"])
-    applied = next((each["applied"] for each in conditions if each["name"] == point["condition"]), {})
+    applied: Mapping[str, Json] = next(
+        (each["applied"] for each in conditions if each["name"] == point["condition"]), {}
+    )
     slots = [_slots(host["mounts"]) for host in applied.values()]
     known = [count for count in slots if count]
     return min([offered, *known])

@@ -285,7 +285,7 @@ def _from_observed(item: Json, hosts: Hosts, workload: Mapping[str, Any], unit: 
     if seen is None:
         return None
     shared = max(1, len({volume["name"] for volumes in hosts.values() for volume in volumes}))
-    name = (item["name"] or seen["name"]) + (f", {shared} volumes" if shared > 1 else "")
+    name = (item["name"] or observed.title(seen)) + (f", {shared} volumes" if shared > 1 else "")
     source = seen["source"]
     value = float(seen["value"]) * shared
     return Expectation(name, value, seen["unit"], source["title"], source["date"], item["tolerance"], item["kind"])

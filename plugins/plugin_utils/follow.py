@@ -86,12 +86,17 @@ class Follower:
             self.measured += 1
             if event["late_s"] is not None:
                 self.late[event["id"]] = event["late_s"]
-            say(self._run, self._host, event, self.end_s - time.time())
+            left_s = self.end_s + self._told.get("after_s", 0.0) - time.time()
+            say(self._run, self._host, {**event, "round": rounds.time_of(event["round"])}, left_s)
         elif kind == "failed":
             return str(event["reason"])
-        elif kind == "restored" or (kind == "ended" and event["round"] == self._told["round"]):
-            # an agent that was told a second round too late has put the host back already
+        elif kind == "ended" and event["round"] == self._told["round"]:
             return ""
+        elif kind == "restored":
+            # an agent that was told another round too late has put the host back already; one that is told again what
+            # a host was late for has measured it all the same
+            late = rounds.time_of(self._told["round"]) > 1 or self.measured >= len(self._told["points"])
+            return "" if late else "its agent was not told the next condition in time and put the host back"
         return None
 
     def _bring_home(self, event: Json, give_up_s: float) -> bool:

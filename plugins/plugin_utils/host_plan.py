@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import Workload
+from ansible_collections.hostmax.storage.plugins.plugin_utils import directory_volumes
+from ansible_collections.hostmax.storage.plugins.plugin_utils.stages import to_run
 
 Json = dict[str, Any]
 
@@ -20,7 +22,22 @@ POINT_SLACK_S = 5.0
 # how long an agent waits for T0, and after a round for the next one or for its results to be taken
 GO_WAIT_S, GO_WAIT_PER_HOST_S = 900.0, 5.0
 LINGER_PER_HOST_S = 2.0
-VOLUME_KEYS = ("name", "path", "size_bytes", "size", "identity", "overwrite", "kind", "cap", "needed_bytes")
+# how long the agents of all hosts wait at most while one host after the other is switched to the next condition
+SWITCH_WAIT_S, SWITCH_WAIT_PER_HOST_S = 600.0, 10.0
+VOLUME_KEYS = (
+    "name",
+    "path",
+    "given_path",
+    "size_bytes",
+    "size",
+    "identity",
+    "overwrite",
+    "kind",
+    "cap",
+    "needed_bytes",
+    "files",
+    "mount",
+)
 
 
 def to_measure(plan: Mapping[str, Any]) -> list[Json]:
@@ -34,6 +51,9 @@ def for_host(plan: Mapping[str, Any], host: str, thin: Mapping[str, Any]) -> Jso
     points = [_point(point, host) for point in to_measure(plan) if host in point["jobs"]]
     hosts = len(plan["hosts"])
     length_s = sum(point["ramp_s"] + point["runtime_s"] + POINT_SLACK_S for point in points)
+    stages = len(to_run(plan))
+    switch_s = SWITCH_WAIT_S + SWITCH_WAIT_PER_HOST_S * hosts if stages > 1 else 0.0
+    layout_s = max(directory_volumes.layout_limit_s(each["volumes"]) for each in plan["hosts"].values())
     return {
         "host": host,
         "shared_volumes": bool(plan["settings"].get("hostmax_shared_volumes")),
@@ -41,11 +61,13 @@ def for_host(plan: Mapping[str, Any], host: str, thin: Mapping[str, Any]) -> Jso
         "own_files": [
             volume["backing"] for volume in volumes if volume.get("kind") == "file" and volume.get("backing")
         ],
+        "own_mounts": [mount["path"] for mount in plan["hosts"][host].get("nfs") or ()],
         "cgroup": thin.get("cgroup"),
         # twice the length, for volumes that stall: fio then runs longer than asked
-        "deadline_s": 2 * length_s + DEADLINE_SLACK_S + GO_WAIT_PER_HOST_S * hosts,
-        "go_wait_s": GO_WAIT_S + GO_WAIT_PER_HOST_S * hosts,
-        "linger_s": plan["settings"]["hostmax_patience_s"] + _others_s(points, hosts),
+        "deadline_s": 2 * length_s + DEADLINE_SLACK_S + GO_WAIT_PER_HOST_S * hosts + layout_s + stages * switch_s,
+        # another host may have more to lay out than this one
+        "go_wait_s": GO_WAIT_S + GO_WAIT_PER_HOST_S * hosts + layout_s,
+        "linger_s": plan["settings"]["hostmax_patience_s"] + _others_s(points, hosts) + switch_s,
         "alone": hosts == 1,
         "points": points,
     }
@@ -92,7 +114,7 @@ def known_volumes(planned: Sequence[Json], found: Sequence[Json], thin: Mapping[
     return [
         {
             "name": volume["name"],
-            "path": volume["path"],
+            "path": volume.get("given_path") or volume["path"],
             "kind": volume["kind"],
             "size_bytes": by_name[volume["name"]]["size_bytes"],
             "identity": by_name[volume["name"]]["identity"],

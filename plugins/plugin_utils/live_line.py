@@ -17,6 +17,7 @@ from ansible_collections.hostmax.storage.plugins.module_utils.units import (
     format_latency,
     format_rate,
 )
+from ansible_collections.hostmax.storage.plugins.plugin_utils.rounds import time_of
 
 Json = dict[str, Any]
 
@@ -79,13 +80,15 @@ class LiveLine:
         if self._told is None:
             return [f"{points} getting ready"]
         since_s, length_s = now.timestamp() - self._told["t0"], self._length_s(self._told)
-        if self._told["round"] > 1:
+        if time_of(self._told["round"]) > 1:
             again = len(self._told["points"])
             points += f" repeating {again} {'point' if again == 1 else 'points'} that a host was late for"
         elif len(self._complete) == len(self._runs_s):
             return [f"{points} 100 %"]
         if since_s < 0:
             return [f"{points} starts in {format_duration(round(-since_s))}"]
+        # with what later stages take
+        length_s += self._told.get("after_s", 0.0)
         left_s = max(0.0, length_s - since_s)
         share = min(99, int(100 * since_s / length_s)) if length_s > 0 else 0
         end = now + datetime.timedelta(seconds=left_s)

@@ -35,6 +35,18 @@ def refusals(found: Mapping[str, Mapping[str, Any]], writes: bool, shared_volume
     return [*_one_machine(found), *(_written_together(found) if writes and not shared_volumes else [])]
 
 
+def prepared(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Why conditions cannot be compared: what a host was prepared with is in effect in every one of them."""
+    hosts = [host for host, seen in found.items() if seen.get("prepared")]
+    if not hosts:
+        return []
+    stand = "was prepared and is" if len(hosts) == 1 else "were prepared and are"
+    return [
+        f"{_some(hosts)} {stand} not put back since, so that no condition would be a baseline: put "
+        f"{'it' if len(hosts) == 1 else 'them'} back first, with ansible-playbook hostmax.storage.restore."
+    ]
+
+
 def notes(found: Mapping[str, Mapping[str, Any]], writes: bool) -> list[str]:
     """What the results must say of volumes that several hosts use together, where that is allowed."""
     what = "read and write" if writes else "read"

@@ -14,6 +14,7 @@ from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.sample_pack import unpack_arrays, unpack_figures
 from ansible_collections.hostmax.storage.plugins.plugin_utils.clocks import Clock, clock_of_sample
+from ansible_collections.hostmax.storage.plugins.plugin_utils.rounds import time_of
 from ansible_collections.hostmax.storage.plugins.plugin_utils.tally import (
     DIRECTIONS,
     Tally,
@@ -166,7 +167,7 @@ def merge_point(point: Mapping[str, Any], samples: Mapping[str, Json], heads: Ma
         "id": point["id"],
         "condition": None,
         "block": 0,
-        "repeat": max((head.round for head in heads.values()), default=1) - 1,
+        "repeat": time_of(max((head.round for head in heads.values()), default=1)) - 1,
         "volumes": point["volumes"],
         "hosts_expected": sorted(point["jobs"]),
         "hosts_measured": sorted(host for host, head in heads.items() if head.measured),

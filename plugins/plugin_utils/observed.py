@@ -44,6 +44,11 @@ def expected(item: Mapping[str, Any], workload: Mapping[str, Any]) -> Json | Non
     return next((seen for seen in mine if _same_pattern(seen, workload) and _same_block(seen, workload)), None)
 
 
+def title(seen: Mapping[str, Any]) -> str:
+    """An observation's name, with a bandwidth as it was published: `Large volume, ... read: 12,761 MiB/s`."""
+    return f"{seen['name']}: {seen['published']}" if seen["unit"] == "bytes_per_s" else str(seen["name"])
+
+
 def references(item: Mapping[str, Any], workload: Mapping[str, Any], unit: str, n_hosts: int) -> list[Json]:
     """Observations to compare with: of another date, block size or number of clients, and of no stated block size.
 
@@ -59,7 +64,7 @@ def references(item: Mapping[str, Any], workload: Mapping[str, Any], unit: str, 
         if seen["volume"] in kinds and seen is not judged and seen["unit"] == unit and _same_pattern(seen, workload):
             unlike = seen["block_size"] is not None and not _same_block(seen, workload)
             block = format_bytes(workload["block_size_bytes"])
-            found.append({**seen, "name": f"{seen['name']} (here {block})" if unlike else seen["name"]})
+            found.append({**seen, "name": f"{title(seen)} (here {block})" if unlike else title(seen)})
     return found
 
 

@@ -16,18 +16,35 @@ from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import Target, render_job
 from ansible_collections.hostmax.storage.plugins.module_utils.workload import JobError, Workload
-from ansible_collections.hostmax.storage.plugins.plugin_utils.argument_specs import known_settings
+from ansible_collections.hostmax.storage.plugins.plugin_utils import directory_volumes
+from ansible_collections.hostmax.storage.plugins.plugin_utils.argument_specs import ValueRefused, known_settings
+from ansible_collections.hostmax.storage.plugins.plugin_utils.condition_tuning import tuning_data
+from ansible_collections.hostmax.storage.plugins.plugin_utils.nfs_volumes import mounts_of
 from ansible_collections.hostmax.storage.plugins.plugin_utils.run_directory import PLAN_SCHEMA
 from ansible_collections.hostmax.storage.plugins.plugin_utils.settings import Settings, SettingsError
+from ansible_collections.hostmax.storage.plugins.plugin_utils.stages import (
+    LARGEST_SEED,
+    make_stages,
+    point_id,
+    set_times,
+    stable_number,
+)
+from ansible_collections.hostmax.storage.plugins.plugin_utils.workload_settings import split_working_set
 
 Json = dict[str, Any]
 
 # pause after a point: fio's own end on one host, and clocks and stragglers of several
 SETTLE_ONE_HOST_S = 0.3
 SETTLE_S = 1.0
-LARGEST_SEED = 2**31 - 1
 # settings that describe a host; every other one must be the same on all hosts of a run
-OF_A_HOST = ("hostmax_volumes", "hostmax_thin_count", "hostmax_thin_size", "hostmax_thin_cap", "hostmax_fio_install")
+OF_A_HOST = (
+    "hostmax_volumes",
+    "hostmax_nfs_volumes",
+    "hostmax_thin_count",
+    "hostmax_thin_size",
+    "hostmax_thin_cap",
+    "hostmax_fio_install",
+)
 # settings that do not belong to a run
 NOT_OF_A_RUN = ("hostmax_run", "hostmax_resume")
 # a write workload without a working set stays within this much of each thin volume, so that it does not fill the disk
@@ -56,17 +73,13 @@ def make_plan(
     if settle_s is None:
         settle_s = SETTLE_ONE_HOST_S if len(settings_by_host) == 1 else SETTLE_S
     seed = seed or stable_number(run_id)
-    workloads = _bounded(first.workloads, settings_by_host)
+    workloads = _workloads(first, settings_by_host)
+    driven = directory_volumes.placed(settings_by_host, workloads, run_id)
     counts = volume_counts(first, settings_by_host.values())
-    steps = [(workload, count) for workload in workloads for count in counts]
-    width = max(2, len(str(len(steps))))
-    points = []
-    for number, (workload, count) in enumerate(steps):
-        point_id = f"p{number + 1:0{width}}-{workload.name}-v{count:02}"
-        offset_s = round(number * (first.ramp_s + first.runtime_s + settle_s), 6)
-        points.append(_point(point_id, workload, count, offset_s, seed, settings_by_host))
+    conditions = _conditions(first, len(settings_by_host))
+    stages = make_stages([each["name"] for each in conditions], first.blocks, seed)
     shared = _shared_values(settings_by_host)
-    return {
+    plan: Json = {
         "schema": PLAN_SCHEMA,
         "run_id": run_id,
         "playbook": playbook,
@@ -77,18 +90,69 @@ def make_plan(
         "runtime_s": first.runtime_s,
         "ramp_s": first.ramp_s,
         "settle_s": settle_s,
-        "planned_s": round(len(points) * (first.ramp_s + first.runtime_s + settle_s), 6),
+        "planned_s": 0.0,
         "engine_note": ENGINE_NOTE if any(workload.engine == "auto" for workload in first.workloads) else None,
         "hosts": {
             host: {
-                "volumes": [dict(volume) for volume in settings.volumes],
+                "volumes": [dict(volume) for volume in driven[host].volumes],
                 "thin": _thin(settings, workloads),
+                "nfs": mounts_of(settings.volumes, number),
                 "settings": _own_values(settings, shared),
             }
-            for host, settings in settings_by_host.items()
+            for number, (host, settings) in enumerate(settings_by_host.items())
         },
-        "points": points,
+        "conditions": conditions,
+        "stages": stages,
+        "points": _points(stages, conditions, [(each, count) for each in workloads for count in counts], seed, driven),
     }
+    set_times(plan)
+    return plan
+
+
+def _workloads(first: Settings, settings_by_host: Mapping[str, Settings]) -> list[Workload]:
+    """The workloads as they run, with their share of a working set that all volumes have together."""
+    volumes = sum(len(settings.volumes) for settings in settings_by_host.values())
+    try:
+        shared = split_working_set(first.workloads, first.total_working_set_bytes, volumes, first.own_working_sets)
+    except ValueRefused as error:
+        raise SettingsError([f"{error}."]) from error
+    return _bounded(shared, settings_by_host)
+
+
+def _conditions(first: Settings, hosts: int) -> list[Json]:
+    """The conditions with all that a host must be given to be in one."""
+    return [
+        {**each.as_document(first.conditions[0].name), "tuning_data": tuning_data(each, hosts)}
+        for each in first.conditions
+    ]
+
+
+def _points(
+    stages: Sequence[Json],
+    conditions: Sequence[Json],
+    steps: Sequence[tuple[Workload, int]],
+    seed: int,
+    driven: Mapping[str, Settings],
+) -> list[Json]:
+    """Every point, stage by stage; each stage is given the ids of its own. In a stage the order is always the same."""
+    by_name = {each["name"]: each for each in conditions}
+    width = max(2, len(str(len(stages) * len(steps))))
+    counts = len({count for _workload, count in steps})
+    points: list[Json] = []
+    for stage in stages:
+        condition = by_name.get(stage["condition"])
+        for workload, count in steps:
+            name = point_id(len(points) + 1, width, stage, workload.name, count, counts)
+            point = _point(name, workload, count, seed, driven)
+            point.update(
+                hash=_content_hash(workload, count, driven, condition, stage["block"]),
+                condition=stage["condition"],
+                block=stage["block"],
+                stage=stage["number"],
+            )
+            points.append(point)
+            stage["points"].append(name)
+    return points
 
 
 def _bounded(workloads: Sequence[Workload], settings_by_host: Mapping[str, Settings]) -> list[Workload]:
@@ -111,14 +175,6 @@ def _thin(settings: Settings, workloads: Sequence[Workload]) -> Json | None:
     largest = max((workload.working_set_bytes or 0 for workload in workloads if workload.writes), default=0)
     written_bytes = settings.thin["count"] * min(largest, settings.thin["size_bytes"])
     return {**settings.thin, "written_bytes": written_bytes}
-
-
-def stable_number(*parts: object) -> int:
-    """A number from 1 to 2**31 - 1 that is the same on every machine and Python for the same parts."""
-    text = json.dumps([str(part) for part in parts])
-    return (
-        int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()[:8], "big") % LARGEST_SEED + 1
-    )
 
 
 def volume_counts(settings: Settings, everyone: Any) -> list[int]:
@@ -167,16 +223,10 @@ def _own_values(settings: Settings, shared: Json) -> Json:
     return {name: value for name, value in settings.values.items() if name not in shared and name not in NOT_OF_A_RUN}
 
 
-def point_length_s(plan: Mapping[str, Any]) -> float:
-    """How long a point of this plan takes with its ramp and the pause after it, in seconds."""
-    return float(plan["ramp_s"] + plan["runtime_s"] + plan["settle_s"])
-
-
 def _point(
     point_id: str,
     workload: Workload,
     count: int,
-    offset_s: float,
     seed: int,
     settings_by_host: Mapping[str, Settings],
 ) -> Json:
@@ -194,10 +244,10 @@ def _point(
         targets[host] = [target.name for target in driven]
     return {
         "id": point_id,
-        "hash": _content_hash(workload, count, settings_by_host),
+        "hash": None,
         "workload": workload.to_mapping(),
         "volumes": count,
-        "offset_s": offset_s,
+        "offset_s": None,
         "ramp_s": first.ramp_s,
         "runtime_s": first.runtime_s,
         "writes": workload.writes,
@@ -217,21 +267,34 @@ def _targets(point_id: str, seed: int, host: str, volumes: Sequence[Json]) -> li
             number = number % LARGEST_SEED + 1
         used.add(number)
         # files are never created by fio, whatever they are: a path that is missing is a fault and not a new file
-        targets.append(Target(volume["name"], volume["path"], number, True, volume["size_bytes"]))
+        directory = volume["kind"] == "directory"
+        targets.append(Target(volume["name"], volume["path"], number, True, volume["size_bytes"], directory))
     return targets
 
 
-def _content_hash(workload: Workload, count: int, settings_by_host: Mapping[str, Settings], repeat: int = 0) -> str:
-    """What determines a measurement, and nothing else: points with the same hash measure the same thing."""
+def _content_hash(
+    workload: Workload,
+    count: int,
+    settings_by_host: Mapping[str, Settings],
+    condition: Mapping[str, Any] | None = None,
+    repeat: int = 0,
+) -> str:
+    """What determines a measurement, and nothing else: points with the same hash measure the same thing.
+
+    Of a condition that is its name and what it makes of a host; `repeat` is the block.
+    """
     content = {
         "workload": workload.to_mapping(),
         "volumes": {
             host: [
-                [volume[key] for key in ("name", "path", "size_bytes", "cap")] for volume in settings.volumes[:count]
+                [volume["name"], volume.get("given_path") or volume["path"], volume["size_bytes"], volume["cap"]]
+                for volume in settings.volumes[:count]
             ]
             for host, settings in settings_by_host.items()
         },
         "durations_s": next([settings.ramp_s, settings.runtime_s] for settings in settings_by_host.values()),
         "repeat": repeat,
     }
+    if condition is not None:
+        content["condition"] = [condition["name"], condition["mount"], condition["tuning_data"]]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode("utf-8", "surrogateescape")).hexdigest()[:16]

@@ -24,6 +24,9 @@ REQUIRED = {
     "workloads": ("name", "title", "source", "default", "workloads"),
     "expectations": ("name", "title", "publisher", "units", "observations"),
     "mount": ("name", "title", "source", "options", "notes"),
+    "tuning": ("name", "title", "source", "keys"),
+    "conditions": ("name", "title", "source", "conditions"),
+    "studies": ("name", "title", "source", "settings"),
 }
 # what a workload in a set says about itself besides the access pattern
 REMARKS = ("documented", "corrected")
@@ -40,7 +43,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def profile_names(kind: str) -> list[str]:
-    """The profiles of a kind (`workloads`, `expectations`, `mount`) this collection ships."""
+    """The profiles of a kind (`workloads`, `expectations`, `mount`, `tuning`, …) this collection ships."""
     return sorted(path.stem for path in (COLLECTION / "profiles" / kind).glob("*.yml"))
 
 

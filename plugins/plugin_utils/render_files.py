@@ -17,7 +17,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.units import format_count
-from ansible_collections.hostmax.storage.plugins.plugin_utils import render_timing
+from ansible_collections.hostmax.storage.plugins.plugin_utils import render_study_text, render_timing
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_comparison import (
+    Comparison,
+    change,
+    interval,
+    read_comparison,
+)
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_mixes import read_limits, read_mixes
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model import (
     SIGNS,
     STATUS_WORDS,
@@ -101,12 +108,15 @@ def _cell(value: Any) -> Any:
 
 
 def render_junit(results: dict[str, Any]) -> str:
-    """A test case for the run, for every verdict and for every point that failed a gate."""
+    """A test case for the run, for every verdict and compared condition, and for every point that failed a gate."""
     run = results["run"]
     suite = ET.Element("testsuite", name=clean(f"hostmax {run['id']}"), timestamp=clean(run["started_utc"]).rstrip("Z"))
     _run_case(suite, results)
     for verdict in results["verdicts"]:
         _verdict_case(suite, verdict)
+    for summary in results["summaries"]:
+        if summary["condition"] is not None and summary["status"] != "baseline":
+            _condition_case(suite, summary)
     for point in results["points"]:
         failed = [gate for gate in point["gates"] if gate["passed"] is False]
         if failed:
@@ -143,6 +153,18 @@ def _verdict_case(suite: ET.Element, verdict: dict[str, Any]) -> None:
     _outcome(case, tag, verdict["status"], message, [message] if tag != "skipped" else [])
 
 
+def _condition_case(suite: ET.Element, summary: dict[str, Any]) -> None:
+    """A condition that was compared passes, whatever it shows; one that could not be is skipped and says why."""
+    case = _case(suite, "conditions", f"{summary['workload']}: {summary['condition']}")
+    against = f"{change(summary['ratio_to_baseline'])} against the baseline"
+    bounds = interval(summary["ratio_ci95_low"], summary["ratio_ci95_high"])
+    if summary["status"] in ("faster", "slower", "no difference shown"):
+        ET.SubElement(case, "system-out").text = f"{summary['status']}: {against} {bounds}"
+    else:
+        told = f"{summary['status']}: {against}" if summary["ratio_to_baseline"] is not None else summary["status"]
+        _outcome(case, "skipped", "conditions", told, [])
+
+
 def _case(suite: ET.Element, group: str, name: str) -> ET.Element:
     return ET.SubElement(suite, "testcase", classname=f"hostmax.{group}", name=clean(name), time="0")
 
@@ -157,12 +179,20 @@ def render_markdown(results: dict[str, Any]) -> str:
     sections = read_sections(results)
     status, sentence = verdict_line(results)
     mark = {"partial": "PARTIAL RUN", "invalid": "INVALID RUN, not to be quoted"}.get(results["run"]["status"])
-    parts = [f"# hostmax: {escaped(sections[0].headline if sections else 'no point was measured')}"]
+    mixes = read_mixes(results, sections)
+    study = read_comparison(results) or read_limits(mixes)
+    told = study or (sections[0] if sections else None)
+    parts = [f"# hostmax: {escaped(told.headline if told else 'no point was measured')}"]
     if mark:
         parts.append(f"> **{mark}**\n" + "\n".join(f"> - {escaped(reason)}" for reason in run_reasons(results)))
     sign = f"{SIGNS[status]} {STATUS_WORDS[status]}: " if status in SIGNS else ""
     parts.append(f"**{sign}{escaped(sentence)}**")
-    for number, section in enumerate(sections):
+    comparison = study if isinstance(study, Comparison) else None
+    parts += render_study_text.markdown(comparison, mixes, _table, escaped)
+    inside = {section.name for group in mixes for section in group.sections}
+    for number, section in enumerate([] if comparison else sections):
+        if section.name in inside:
+            continue
         parts.append(f"## {escaped(section.title)}" + (f"\n\n{escaped(section.headline)}" if number else ""))
         parts.append(_ladder(section.rows))
     times = render_timing.together(results)

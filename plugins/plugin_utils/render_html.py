@@ -17,7 +17,14 @@ from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.units import format_bytes, format_duration, format_rate
 from ansible_collections.hostmax.storage.plugins.plugin_utils import render_section, render_timing
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_comparison import Comparison, read_comparison
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_comparison_view import (
+    comparison_view,
+    counted_view,
+    mixes_views,
+)
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_figures import PALETTE
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_mixes import Limits, read_limits, read_mixes
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model import (
     SIGNS,
     STATUS_WORDS,
@@ -52,8 +59,16 @@ class MissingPlotlyError(RuntimeError):
 def render_html(results: dict[str, Any]) -> str:
     """The whole page."""
     sections = read_sections(results)
-    views = [render_section.view(section, number) for number, section in enumerate(sections)]
-    charts = {chart["id"]: chart["drawing"] for view in views for chart in view["charts"]}
+    comparison, mixes = read_comparison(results), read_mixes(results, sections)
+    in_mixes = {section.name for group in mixes for section in group.sections}
+    shown = [] if comparison else [section for section in sections if section.name not in in_mixes]
+    views = [render_section.view(section, number) for number, section in enumerate(shown)]
+    compared = comparison_view(comparison, results, sections) if comparison else None
+    groups = mixes_views(mixes)
+    drawn = [*(compared["charts"] if compared else ()), *(group["chart"] for group in groups)]
+    charts = {
+        chart["id"]: chart["drawing"] for chart in [*drawn, *(chart for view in views for chart in view["charts"])]
+    }
     scripts = [_plotly(), _source("report.js")]
     return (
         _environment()
@@ -63,8 +78,14 @@ def render_html(results: dict[str, Any]) -> str:
             style=Markup(_source("report.css")),
             scripts=[Markup(script) for script in scripts],
             drawings=Markup(embedded({"dark": dict(PALETTE.values()), "charts": charts})),
-            **_head(results, sections),
+            **_head(results, sections, comparison or read_limits(mixes), shown),
+            comparison=compared,
+            mixes=groups,
+            counted=counted_view(results),
             sections=views,
+            gate_tables=[
+                {"title": clean(section.title), "gates": render_section.gate_rows(section)} for section in sections
+            ],
             judged=_judged(results),
             trouble=_trouble(results),
             hosts=_hosts(results),
@@ -117,12 +138,15 @@ def _policy(scripts: list[str]) -> str:
     )
 
 
-def _head(results: dict[str, Any], sections: list[Section]) -> dict[str, Any]:
+def _head(
+    results: dict[str, Any], sections: list[Section], study: Comparison | Limits | None, shown: list[Section]
+) -> dict[str, Any]:
     run = results["run"]
     status, sentence = verdict_line(results)
+    story = study or (sections[0] if sections else None)
     ok_hosts = sum(1 for host in results["hosts"] if host["status"] == "ok")
     return {
-        "title": f"{clean(run['playbook'])}: {sections[0].key_figure if sections else 'no result'}",
+        "title": f"{clean(run['playbook'])}: {story.key_figure if story else 'no result'}",
         "run": {
             "id": clean(run["id"]),
             "playbook": clean(run["playbook"]),
@@ -141,18 +165,18 @@ def _head(results: dict[str, Any], sections: list[Section]) -> dict[str, Any]:
             "word": STATUS_WORDS.get(status, "not judged"),
         },
         "banner": _banner(results),
-        "lead": _lead(sections[0]) if sections else None,
-        "cards": render_section.cards(sections[0]) if sections else [],
-        "overview": [render_section.summary_row(section, number) for number, section in enumerate(sections)]
-        if len(sections) > 1
+        "lead": _lead(story) if story else None,
+        "cards": study.cards() if study else render_section.cards(sections[0]) if sections else [],
+        "overview": [render_section.summary_row(section, number) for number, section in enumerate(shown)]
+        if len(shown) > 1
         else [],
     }
 
 
-def _lead(section: Section) -> dict[str, str]:
-    if section.headline_row is None:
-        return {"label": section.label, "figure": "no valid figure", "circumstances": section.circumstances}
-    return {"label": section.label, "figure": section.key_figure, "circumstances": section.circumstances}
+def _lead(story: Section | Comparison | Limits) -> dict[str, str]:
+    none = isinstance(story, Section) and story.headline_row is None
+    figure_text = "no valid figure" if none else story.key_figure
+    return {"label": story.label, "figure": figure_text, "circumstances": story.circumstances}
 
 
 def _banner(results: dict[str, Any]) -> dict[str, Any] | None:

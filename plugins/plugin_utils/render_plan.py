@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ansible_collections.hostmax.storage.plugins.module_utils.test_file_places import is_directory
 from ansible_collections.hostmax.storage.plugins.module_utils.units import (
     format_bytes,
     format_count,
@@ -19,10 +20,13 @@ from ansible_collections.hostmax.storage.plugins.module_utils.units import (
     format_rate,
 )
 from ansible_collections.hostmax.storage.plugins.module_utils.workload import Workload
+from ansible_collections.hostmax.storage.plugins.plugin_utils import clients_needed
+from ansible_collections.hostmax.storage.plugins.plugin_utils.directory_volumes import laid_out_bytes
 from ansible_collections.hostmax.storage.plugins.plugin_utils.expectations import (
     ExpectationError,
     resolve_expectations,
 )
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_conditions import conditions_lines
 
 Json = dict[str, Any]
 
@@ -59,11 +63,16 @@ def describe_plan(
     lines += _entry("resumes", _resumes(plan, len(to_measure)))
     lines += _entry("hosts", _hosts_at_a_time(len(hosts), forks))
     lines += _volumes(hosts)
+    lines += _entry("compares", conditions_lines(plan))
     lines += _entry("points", [*_points(points, len(hosts)), f"each {each}"])
     if plan["engine_note"]:
         lines += _entry("engine", [plan["engine_note"]])
     lines += _entry("expects", _expects(plan))
-    lines += _entry("writes", _writes(plan))
+    lines += _entry("needs", _some(clients_needed.sentences(plan), MOST_HOSTS))
+    lines += _entry("beware", clients_needed.fits_server(plan))
+    laid_out = _lays_out(hosts)
+    lines += _entry("lays out", laid_out)
+    lines += _entry("writes", _writes(plan, bool(laid_out)))
     lines += _entry("results", [directory or "none: check mode stops here and changes nothing"])
     # check mode keeps no plan, but returns it
     where = IN_PLAN.replace("\u00a0", " ") if directory else "(all with -v)"
@@ -130,7 +139,7 @@ def _volumes(hosts: Mapping[str, Any]) -> list[str]:
     texts = [*_alike(hosts, _shape, MOST_SHAPES), f"{_counted(number, 'volume')} together"]
     first, entry = next(iter(hosts.items()))
     if not entry["thin"]:
-        texts[-1] += f" {IN_PLAN}; the first of {first} is {entry['volumes'][0]['path']}"
+        texts[-1] += f" {IN_PLAN}; the first of {first} is {_path(entry['volumes'][0])}"
     return _entry("volumes", texts)
 
 
@@ -142,11 +151,16 @@ def _alike(hosts: Mapping[str, Any], describe: Callable[[Mapping[str, Any]], str
     return _some([f"{_hosts(names)}: {text}" for text, names in alike.items()], most)
 
 
+def _path(volume: Mapping[str, Any]) -> str:
+    """As the user named it."""
+    return str(volume.get("given_path") or volume["path"])
+
+
 def _shape(entry: Mapping[str, Any]) -> str:
     if entry["thin"]:
         return _of_host(entry)
     volumes = entry["volumes"]
-    sizes = dict.fromkeys(volume["size_bytes"] for volume in volumes)
+    sizes = dict.fromkeys(volume["size_bytes"] or laid_out_bytes([volume]) for volume in volumes)
     known = [f"{format_bytes(size)}" if size else "a size not given" for size in sizes]
     return f"{_counted(len(volumes), 'volume')} of {' and '.join(known[:3])}{' and others' if len(known) > 3 else ''}"
 
@@ -168,7 +182,7 @@ def _of_host(entry: Mapping[str, Any]) -> str:
             cap = f"each capped at {' and '.join(figures)}"
         return f"{_counted(thin['count'], 'thin volume')} of {format_bytes(thin['size_bytes'])}, {cap}"
     volumes = entry["volumes"]
-    names = _some([f"{volume['name']} {volume['path']}" for volume in volumes], 4)
+    names = _some([f"{volume['name']} {_path(volume)}" for volume in volumes], 4)
     return f"{_counted(len(volumes), 'volume')}: {', '.join(names)}"
 
 
@@ -210,16 +224,30 @@ def _expects(plan: Mapping[str, Any]) -> list[str]:
     return _some(lines, MOST_HOSTS) or ["nothing; with hostmax_expect the result is judged against a figure"]
 
 
-def _writes(plan: Mapping[str, Any]) -> list[str]:
+def _lays_out(hosts: Mapping[str, Any]) -> list[str]:
+    """What is written before the first point, where there are directory volumes."""
+    total_bytes = sum(laid_out_bytes(entry["volumes"]) for entry in hosts.values())
+    if not total_bytes:
+        return []
+    files = sum(len(volume.get("files") or ()) for entry in hosts.values() for volume in entry["volumes"])
+    return [
+        f"{_counted(files, 'test file')} of {format_bytes(total_bytes)} together before the first point, in directories"
+        " of the run's own, which are removed at the end; nothing else there is touched"
+    ]
+
+
+def _writes(plan: Mapping[str, Any], laid_out: bool) -> list[str]:
     """What will be overwritten, volume by volume; thin volumes are ours."""
     writing = [point for point in plan["points"] if point["writes"] and not point.get("kept")]
     if not writing:
-        return ["nothing: every workload reads only, and fio runs with --readonly"]
+        nothing = "nothing else" if laid_out else "nothing"
+        return [f"{nothing}: every workload reads only, and fio runs with --readonly"]
     several = len(plan["hosts"]) > 1
     paths, number = [], 0
     for host, entry in plan["hosts"].items():
         driven = {name for point in writing for name in point["targets"][host]}
-        volumes = [f"{v['name']} {v['path']}" for v in entry["volumes"] if v["name"] in driven]
+        users = [volume for volume in entry["volumes"] if not is_directory(volume)]
+        volumes = [f"{v['name']} {v['path']}" for v in users if v["name"] in driven]
         number += len(volumes)
         if entry["thin"]:
             paths.append(f"{host}: {_counted(len(driven), 'thin volume')} made for this run")
@@ -229,6 +257,8 @@ def _writes(plan: Mapping[str, Any]) -> list[str]:
         else:
             paths += [f"{host}: {volume}" for volume in volumes]
     names = ", ".join(dict.fromkeys(point["workload"]["name"] for point in writing))
+    if not paths:
+        return [f"only its own test files, by {names}"]
     if not several:
         return [f"DATA IS OVERWRITTEN by {names} on", *_some(paths, MOST_VOLUMES)]
     where = f"{_counted(number, 'volume')} of {_counted(len(paths), 'host')}"

@@ -47,6 +47,19 @@ def board_lines(
     return lines
 
 
+def stage_line(plan: Mapping[str, Any], number: int) -> str | None:
+    """What is measured from now on, where a run compares conditions."""
+    stages = plan.get("stages") or []
+    stage = next((each for each in stages if each["number"] == number), None)
+    if stage is None or stage["condition"] is None:
+        return None
+    condition = next(each for each in plan["conditions"] if each["name"] == stage["condition"])
+    title = f": {condition['title']}" if condition["title"] != condition["name"] else ""
+    blocks = max(each["block"] for each in stages)
+    block = f", block {stage['block']} of {blocks}" if blocks > 1 else ""
+    return f"  {condition['name']}{title} (stage {number} of {len(stages)}{block})"
+
+
 def plain_line(text: str, indent: str = "") -> str:
     """A host's words as one line without control characters."""
     return indent + "".join(letter for letter in " ".join(text.split()) if letter.isprintable())

@@ -50,12 +50,16 @@ def view(section: Section, number: int) -> dict[str, Any]:
         "volumes": {} if many or not measured else _volume_table(section),
         "ranking": _ranking(section) if many else {},
         "hosts": render_hosts.host_table(section),
-        "gates": [
-            [clean(row.point["id"]), gate_name(gate), PASSED[gate["passed"]], clean(gate["text"])]
-            for row in section.rows
-            for gate in row.point["gates"]
-        ],
     }
+
+
+def gate_rows(section: Section) -> list[list[str]]:
+    """Every gate of every point of a section."""
+    return [
+        [clean(row.point["id"]), gate_name(gate), PASSED[gate["passed"]], clean(gate["text"])]
+        for row in section.rows
+        for gate in row.point["gates"]
+    ]
 
 
 def _limit(section: Section) -> dict[str, Any] | None:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.units import format_count
-from ansible_collections.hostmax.storage.plugins.plugin_utils import render_timing
+from ansible_collections.hostmax.storage.plugins.plugin_utils import render_study_text, render_timing
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_comparison import Comparison, read_comparison
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_mixes import Limits, read_limits, read_mixes
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model import (
     SIGNS,
     STATUS_WORDS,
@@ -35,7 +37,11 @@ from ansible_collections.hostmax.storage.plugins.plugin_utils.render_trouble imp
 
 COLUMNS = 100
 ROWS = 36
-_ASCII = str.maketrans({"✓": "+", "✗": "x", "←": "<-", "…": "...", "·": "*", "µ": "u", "×": "x", "–": "-", "—": "-"})
+# a table of conditions is what its run was made for, and it is longer than a screen of other runs
+STUDY_ROWS = 60
+_ASCII = str.maketrans(
+    {"✓": "+", "✗": "x", "←": "<-", "…": "...", "·": "*", "µ": "u", "×": "x", "▲": "^", "▼": "v", "–": "-", "—": "-"}
+)
 _URGENCY = ("fail", "invalid", "inconclusive", "pass")
 
 
@@ -47,18 +53,23 @@ class _Detail:
     items: int
 
 
+_STUDY_DETAILS = (_Detail(99, 5), _Detail(99, 2), _Detail(99, 1), _Detail(0, 5), _Detail(0, 2), _Detail(0, 1))
 _DETAILS = (_Detail(99, 10), _Detail(99, 5), _Detail(4, 5), _Detail(0, 5), _Detail(0, 3), _Detail(0, 2), _Detail(0, 1))
 
 
 def summary(results: dict[str, Any], ascii_only: bool = False) -> str:
     """The summary, as detailed as one screen allows."""
     lines: list[str] = []
-    for detail in _DETAILS:
-        lines = _lines(results, detail)
-        if len(lines) <= ROWS:
+    sections = read_sections(results)
+    mixes = read_mixes(results, sections)
+    study = read_comparison(results) or read_limits(mixes)
+    most = STUDY_ROWS if study else ROWS
+    for detail in _STUDY_DETAILS if study else _DETAILS:
+        lines = _lines(results, sections, study, detail)
+        if len(lines) <= most:
             break
-    if len(lines) > ROWS:
-        lines = [*lines[: ROWS - 1], "… more in the report"]
+    if len(lines) > most:
+        lines = [*lines[: most - 1], "… more in the report"]
     text = "\n".join(line.rstrip()[:COLUMNS] for line in lines)
     if ascii_only:
         text = "\n".join(line[:COLUMNS] for line in text.translate(_ASCII).split("\n"))
@@ -66,13 +77,21 @@ def summary(results: dict[str, Any], ascii_only: bool = False) -> str:
     return text + "\n"
 
 
-def _lines(results: dict[str, Any], detail: _Detail) -> list[str]:
-    sections = read_sections(results)
-    blocks = [_headlines(results, sections, detail)]
+def _lines(
+    results: dict[str, Any], sections: list[Section], study: Comparison | Limits | None, detail: _Detail
+) -> list[str]:
+    blocks = [_headlines(results, sections, study, detail)]
+    if isinstance(study, Comparison):
+        full = render_study_text.conditions_in_full if detail.rungs else render_study_text.conditions_in_short
+        blocks.append(full(study))
+    elif study:
+        mixes = render_study_text.mixes_in_full if detail.rungs else render_study_text.mixes_in_short
+        blocks.append(mixes(study.groups))
+    shown = _outside(sections, study)
     if detail.rungs:
-        blocks += [_ladder(section, detail.rungs) for section in sections]
+        blocks += [_ladder(section, detail.rungs) for section in shown]
     else:
-        blocks.append(_overview(sections))
+        blocks.append(_overview(shown))
     times = render_timing.together(results)
     blocks.append(_wrap(times, "", "  ") if times else [])
     blocks.append(_judged(results, detail.items))
@@ -84,13 +103,23 @@ def _lines(results: dict[str, Any], detail: _Detail) -> list[str]:
     return lines
 
 
-def _headlines(results: dict[str, Any], sections: list[Section], detail: _Detail) -> list[str]:
+def _outside(sections: list[Section], study: Comparison | Limits | None) -> list[Section]:
+    """The workloads that no table of a study shows."""
+    if isinstance(study, Comparison):
+        return []
+    inside = {section.name for group in study.groups for section in group.sections} if study else set()
+    return [section for section in sections if section.name not in inside]
+
+
+def _headlines(
+    results: dict[str, Any], sections: list[Section], study: Comparison | Limits | None, detail: _Detail
+) -> list[str]:
     status = results["run"]["status"]
     mark = {"partial": "PARTIAL RUN. ", "invalid": "INVALID RUN, not to be quoted. "}.get(status, "")
     shown = sections if len(sections) <= 4 or detail.rungs else sections[:1]
     lines: list[str] = []
-    for section in shown:
-        lines += _headline(mark + section.headline)
+    for told in [study] if study else shown:
+        lines += _headline(mark + told.headline)
     if not sections:
         lines.append(f"{mark}No point was measured.")
     reasons = run_reasons(results)

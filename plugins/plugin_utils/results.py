@@ -112,9 +112,13 @@ def _host(name: str, plan: Mapping[str, Any], run: RunDirectory, facts: Mapping[
         "clock_offset_s": clock.before.offset_s if clock.before else None,
         "clock_uncertainty_s": clock.uncertainty_s if clock.before else None,
         "clock_drift_s": clock.drift_s,
-        # both may say more of a volume than concerns its reader
-        "volumes": [{key: volume.get(key) for key in OF_A_VOLUME} for volume in facts.get("volumes") or planned],
+        "volumes": [_volume(volume) for volume in facts.get("volumes") or planned],
     }
+
+
+def _volume(volume: Mapping[str, Any]) -> Json:
+    """What a reader wants to know of a volume: a directory by the path that the user gave."""
+    return {**{key: volume.get(key) for key in OF_A_VOLUME}, "path": volume.get("given_path") or volume["path"]}
 
 
 def _points(
@@ -136,8 +140,8 @@ def _points(
         workload = Workload.from_mapping(planned["workload"])
         engines = {host: head.engine for host, head in heads.items() if head.engine}
         point: Json = {
-            "counters": {},
             **merged,
+            "counters": merged.get("counters") or _counters(samples, merged["hosts_measured"]),
             "condition": planned.get("condition"),
             "block": planned.get("block", 0),
             "repeat": max(merged["repeat"], int(planned["id"] in repeats)),
@@ -156,6 +160,16 @@ def _points(
         points.append(point)
         words += _approximations(planned["id"], heads)
     return points, words
+
+
+def _counters(samples: Mapping[str, Json], hosts: list[str]) -> dict[str, Json]:
+    """What the kernels of the measured hosts counted in the window: NFS by mount, and the network."""
+    found = {}
+    for host in hosts:
+        sample = samples[host]
+        if sample.get("nfs") or sample.get("net"):
+            found[host] = {"nfs": sample.get("nfs"), "net": sample.get("net")}
+    return found
 
 
 def _approximations(point_id: str, heads: Mapping[str, merge.Head]) -> list[str]:

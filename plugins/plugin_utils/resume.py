@@ -14,15 +14,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.fio_output import unpack_sample
+from ansible_collections.hostmax.storage.plugins.module_utils.test_file_places import is_directory
 from ansible_collections.hostmax.storage.plugins.plugin_utils.clocks import Clock, clocks_of_run
 from ansible_collections.hostmax.storage.plugins.plugin_utils.gates import MIN_OVERLAP
-from ansible_collections.hostmax.storage.plugins.plugin_utils.plan import point_length_s
 from ansible_collections.hostmax.storage.plugins.plugin_utils.run_directory import (
     RunDirectory,
     RunDirectoryError,
     open_run,
     safe_file_name,
 )
+from ansible_collections.hostmax.storage.plugins.plugin_utils.stages import set_times
 
 Json = dict[str, Any]
 
@@ -93,7 +94,7 @@ def changed_settings(previous: RunDirectory, values_by_host: Mapping[str, Mappin
 def keep_points(plan: Json, previous: RunDirectory, changed: list[str]) -> dict[str, str]:
     """Mark the points of a new plan that the earlier run measured; return {point id: its id in the earlier run}.
 
-    The others move together. Raises ResumeError where none is left to measure.
+    The others of a stage move together. Raises ResumeError where none is left to measure.
     """
     try:
         measured = _measured(previous)
@@ -114,7 +115,7 @@ def keep_points(plan: Json, previous: RunDirectory, changed: list[str]) -> dict[
             f"Nothing of {previous.run_id} is left to measure, all {len(kept)} points were measured by every host; "
             f"make its report with ansible-playbook hostmax.storage.report -e hostmax_run={previous.path}"
         )
-    _set_times(plan)
+    set_times(plan)
     plan["resumed_from"] = previous.run_id
     plan["changed_settings"] = changed
     for host, entry in plan["hosts"].items():
@@ -138,15 +139,6 @@ def _clocks(run: RunDirectory) -> dict[str, Clock]:
     """How every host's clock went in a run, as its results have it."""
     facts = {host: run.read_facts(host) or {} for host in run.plan["hosts"]}
     return clocks_of_run(facts, run.sample_index().last())
-
-
-def _set_times(plan: Json) -> None:
-    """Offsets without gaps for the points that are measured."""
-    length_s = point_length_s(plan)
-    waiting = [point for point in plan["points"] if not point.get("kept")]
-    for number, point in enumerate(waiting):
-        point["offset_s"] = round(number * length_s, 6)
-    plan["planned_s"] = round(len(waiting) * length_s, 6)
 
 
 def _is_whole(run: RunDirectory, point: Json, samples: Mapping[str, Json], clocks: Mapping[str, Clock]) -> bool:
@@ -248,6 +240,9 @@ def differences(previous: RunDirectory, found: Mapping[str, Mapping[str, Any]]) 
             if before.get(name) is not None and now != before[name]:
                 texts.append(f"on {host} {title} is {_word(now)} and was {_word(before[name])}")
         for volume in seen.get("volumes") or ():
+            if is_directory(volume):
+                # its files are made anew for each run, as large as the workloads ask for
+                continue
             earlier = (before.get("volumes") or {}).get(volume["name"]) or {}
             identity = earlier.get("identity")
             other = identity is not None and identity not in volume["identities"]

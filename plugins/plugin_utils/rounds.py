@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Rounds: which points are run when, how far ahead T0 must be, and which points a late host makes necessary again.
 
+Rounds come in pairs, one pair for each stage: the odd one measures the stage, the even one what a host was late for.
+
 It must not know how hosts are told or what was measured; times are seconds on the controller's clock.
 """
 
@@ -11,7 +13,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.hostmax.storage.plugins.plugin_utils.host_plan import given_up_s, to_measure
+from ansible_collections.hostmax.storage.plugins.plugin_utils.host_plan import given_up_s
+from ansible_collections.hostmax.storage.plugins.plugin_utils.stages import after_s, waiting_points
 
 Json = dict[str, Any]
 
@@ -36,10 +39,15 @@ def lead_s(hosts: int, forks: int, reach_s: float, attempt: int = 1, marks: int 
     return float(attempt * (LEAD_S + LEAD_PER_HOST_S * hosts + REACH_MARGIN * reach_s * waves) + MARK_S * marks)
 
 
-def first_round(plan: Mapping[str, Any], t0: float) -> Json:
-    """All points of the plan that are to be measured, at the offsets of the plan."""
-    points = [{"id": p["id"], "offset_s": p["offset_s"]} for p in to_measure(plan)]
-    return {"round": 1, "attempt": 1, "t0": t0, "points": points}
+def first_round(plan: Mapping[str, Any], stage: int, t0: float) -> Json:
+    """All points of a stage that are to be measured, at the offsets of the plan; `after_s` is left after the stage."""
+    points = [{"id": p["id"], "offset_s": p["offset_s"]} for p in waiting_points(plan, stage)]
+    return {"round": 2 * stage - 1, "attempt": 1, "t0": t0, "points": points, "after_s": after_s(plan, stage)}
+
+
+def time_of(number: int) -> int:
+    """Which time a point is measured in a round: 1, or 2 where a host was late the first time."""
+    return 2 - number % 2
 
 
 def moved(current: Mapping[str, Any], t0: float) -> Json:
@@ -55,7 +63,8 @@ def repeat_round(plan: Mapping[str, Any], current: Mapping[str, Any], again: Seq
         if point["id"] in again:
             points.append({"id": point["id"], "offset_s": round(offset_s, 6)})
             offset_s += point["ramp_s"] + point["runtime_s"] + plan["settle_s"]
-    return {"round": current["round"] + 1, "attempt": 1, "t0": t0, "points": points}
+    after = current.get("after_s", 0.0)
+    return {"round": current["round"] + 1, "attempt": 1, "t0": t0, "points": points, "after_s": after}
 
 
 def told_in_time(current: Mapping[str, Any], told: Mapping[str, Mapping[str, Any] | None]) -> bool:

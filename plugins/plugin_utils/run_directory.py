@@ -204,6 +204,14 @@ class RunDirectory:
         """When a host was told which round, and by how much it was late, or None."""
         return self._read(host, "start.json")
 
+    def write_stage(self, host: str, stage: int, switched: Json) -> None:
+        """Keep what was in effect on a host in a stage: {mounts, tuning} as its modules returned them."""
+        self._write(host, "stages.json", {**self.read_stages(host), str(stage): switched})
+
+    def read_stages(self, host: str) -> Json:
+        """{stage: what was in effect} of a host."""
+        return self._read(host, "stages.json") or {}
+
     def write_repeats(self, repeats: Json) -> None:
         """Keep which points are measured again, too: {point: {host: seconds it was late}} of the first time."""
         write_json_atomic(self.path / "repeats.json", {**self.read_repeats(), **repeats})

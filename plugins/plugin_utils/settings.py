@@ -8,14 +8,12 @@ It must not know other hosts, the plan or the run directory.
 from __future__ import annotations
 
 import json
-import posixpath
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import JobError, Target
-from ansible_collections.hostmax.storage.plugins.module_utils.units import UnitError, parse_size
+from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import JobError, file_bytes
+from ansible_collections.hostmax.storage.plugins.module_utils.units import UnitError
 from ansible_collections.hostmax.storage.plugins.module_utils.workload import Workload
 from ansible_collections.hostmax.storage.plugins.plugin_utils.argument_specs import (
     PREFIX,
@@ -24,18 +22,30 @@ from ansible_collections.hostmax.storage.plugins.plugin_utils.argument_specs imp
     known_settings,
     unknown_setting,
 )
+from ansible_collections.hostmax.storage.plugins.plugin_utils.conditions import (
+    Condition,
+    ConditionError,
+    resolve_conditions,
+)
 from ansible_collections.hostmax.storage.plugins.plugin_utils.expectations import ExpectationError, check_expect
-from ansible_collections.hostmax.storage.plugins.plugin_utils.profiles import ProfileError, resolve_workloads
+from ansible_collections.hostmax.storage.plugins.plugin_utils.profiles import ProfileError
+from ansible_collections.hostmax.storage.plugins.plugin_utils.volume_settings import (
+    check_fit,
+    needed_bytes,
+    size_in_bytes,
+    volumes_of,
+)
+from ansible_collections.hostmax.storage.plugins.plugin_utils.workload_settings import chosen_workloads
 
 Json = dict[str, Any]
 
-LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 MOST_THIN_VOLUMES = 200
 # where null is a value of its own and not "not set"
 _NULLABLE = ("hostmax_thin_cap",)
 # either of them says which volumes a host has
-_WHICH_VOLUMES = ("hostmax_volumes", "hostmax_thin_count")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*", re.ASCII)
+_WHICH_VOLUMES = ("hostmax_volumes", "hostmax_thin_count", "hostmax_nfs_volumes")
+# repetitions of several conditions, each in an order of its own
+DEFAULT_BLOCKS = 3
 # (setting, smallest, largest): the numbers that argument_specs cannot bound
 _RANGES = (
     ("hostmax_runtime_s", 1, 7 * 24 * 3600),
@@ -44,6 +54,7 @@ _RANGES = (
     ("hostmax_patience_s", 5, 24 * 3600),
     ("hostmax_seed", 0, 2**63 - 1),
     ("hostmax_thin_count", 0, MOST_THIN_VOLUMES),
+    ("hostmax_blocks", 1, 100),
 )
 
 
@@ -72,6 +83,13 @@ class Settings:
     expect: Any
     fail_on: tuple[str, ...]
     seed: int
+    conditions: tuple[Condition, ...] = ()
+    blocks: int = 1
+    total_working_set_bytes: int | None = None
+    # workloads whose working set the user wrote out
+    own_working_sets: frozenset[str] = field(default_factory=frozenset)
+    nic_bytes_per_s: int | None = None
+    server_memory_bytes: int | None = None
 
     @property
     def writes(self) -> bool:
@@ -84,17 +102,23 @@ def plain(value: Any) -> Any:
     return json.loads(json.dumps(value, default=str))
 
 
-def host_settings(variables: Mapping[str, Any], earlier: Mapping[str, Any] | None = None) -> Settings:
+def host_settings(
+    variables: Mapping[str, Any],
+    earlier: Mapping[str, Any] | None = None,
+    study: Mapping[str, Any] | None = None,
+) -> Settings:
     """The settings in all variables of a host; raises SettingsError. Only `hostmax_` names are looked at.
 
-    `earlier`: settings of the run that is resumed, which hold where the host is given none.
+    `earlier`: settings of the run that is resumed, which hold where the host is given none; `study`: those that the
+    playbook starts from, which come last.
     """
     host = str(variables["inventory_hostname"])
     given = _taken_over(_read(host, variables), earlier or {})
+    given = {**given, **{name: value for name, value in (study or {}).items() if given.get(name) is None}}
     values = _coerce_all(host, given)
     try:
         return _make(host, variables, given, values)
-    except (ValueRefused, ProfileError, ExpectationError, JobError, UnitError) as error:
+    except (ValueRefused, ConditionError, ProfileError, ExpectationError, JobError, UnitError) as error:
         raise SettingsError([f"host {host}: {_end(str(error))}"]) from error
 
 
@@ -163,13 +187,22 @@ def _make(host: str, variables: Mapping[str, Any], given: Mapping[str, Any], val
             f"hostmax_ramp_s is {values['hostmax_ramp_s']} and hostmax_runtime_s is {runtime_s};"
             " the ramp must be shorter than the runtime"
         )
-    workloads = _workloads(values["hostmax_workloads"])
+    workloads, own_working_sets = chosen_workloads(values["hostmax_workloads"], values["hostmax_read_percents"])
     check_expect(values["hostmax_expect"], [workload.name for workload in workloads])
-    volumes, thin = _volumes(host, variables, given, values)
+    conditions = resolve_conditions(values["hostmax_conditions"])
+    blocks = _blocks(values, conditions)
+    volumes, thin = volumes_of(host, variables, given, values)
+    _check_mounts(conditions, volumes)
+    total_bytes = _size_of(values, "hostmax_total_working_set")
     for volume in volumes:
-        _check_fit(volume, workloads)
-        # for the guard, where the inventory does not say how large a volume is
-        volume["needed_bytes"] = max(_needed_bytes(workload) for workload in workloads)
+        check_fit(volume, workloads)
+        if volume["kind"] == "directory":
+            # each job has a file of its own: without a working set nobody knows how large
+            for workload in workloads if total_bytes is None else ():
+                file_bytes(workload)
+        else:
+            # for the guard, where the inventory does not say how large a volume is
+            volume["needed_bytes"] = max(needed_bytes(workload) for workload in workloads)
     return Settings(
         host=host,
         values=values,
@@ -184,7 +217,24 @@ def _make(host: str, variables: Mapping[str, Any], given: Mapping[str, Any], val
         expect=values["hostmax_expect"],
         fail_on=tuple(values["hostmax_fail_on"]),
         seed=values["hostmax_seed"],
+        conditions=tuple(conditions),
+        blocks=blocks,
+        total_working_set_bytes=total_bytes,
+        own_working_sets=own_working_sets,
+        nic_bytes_per_s=_size_of(values, "hostmax_nic_bytes_per_s"),
+        server_memory_bytes=_size_of(values, "hostmax_server_memory"),
     )
+
+
+def _size_of(values: Json, name: str) -> int | None:
+    """A setting that is a size, where it is set."""
+    value = values[name]
+    if value is None:
+        return None
+    size = size_in_bytes(value, name)
+    if size < 1:
+        raise ValueRefused(f"{name} is {value!r}; it must be above 0")
+    return size
 
 
 def _volume_counts(counts: Sequence[int]) -> tuple[int, ...]:
@@ -193,131 +243,33 @@ def _volume_counts(counts: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(set(counts)))
 
 
-def _workloads(entries: Sequence[Any]) -> list[Workload]:
-    if not entries:
-        raise ValueRefused("hostmax_workloads is empty; name at least one workload, for example 4k-randread")
-    chosen: dict[str, Workload] = {}
-    for place, entry in enumerate(entries):
-        try:
-            found = [Workload.from_mapping(entry)] if isinstance(entry, Mapping) else resolve_workloads([str(entry)])
-        except (JobError, ProfileError) as error:
-            raise ValueRefused(f"hostmax_workloads[{place}]: {error}") from error
-        for workload in found:
-            if chosen.setdefault(workload.name, workload) != workload:
-                raise ValueRefused(f"hostmax_workloads[{place}]: two different workloads are named {workload.name!r}")
-    return list(chosen.values())
+def _blocks(values: Json, conditions: Sequence[Condition]) -> int:
+    """How often all conditions are measured."""
+    blocks = values["hostmax_blocks"]
+    if blocks is None:
+        return DEFAULT_BLOCKS if len(conditions) > 1 else 1
+    if blocks > 1 and not conditions:
+        raise ValueRefused(f"hostmax_blocks is {blocks}, and there is nothing to repeat; name hostmax_conditions")
+    return int(blocks)
 
 
-# -- volumes --------------------------------------------------------------------------------------------------------
-
-
-def _volumes(
-    host: str, variables: Mapping[str, Any], given: Mapping[str, Any], values: Json
-) -> tuple[list[Json], Json | None]:
-    """The volumes named for the host, else thin volumes where they were asked for or the host is this machine."""
-    if values["hostmax_volumes"]:
-        return _named_volumes(values["hostmax_volumes"]), None
-    asked_for = given.get("hostmax_thin_count") is not None or _is_local(host, variables)
-    if not asked_for or not values["hostmax_thin_count"]:
+def _check_mounts(conditions: Sequence[Condition], volumes: Sequence[Json]) -> None:
+    """Conditions that mount need volumes to mount, and volumes that are mounted need to be told how."""
+    mounted = [volume["name"] for volume in volumes if volume.get("mount")]
+    mounting = [condition.name for condition in conditions if condition.mount]
+    if mounting and not mounted:
         raise ValueRefused(
-            "hostmax_volumes names no volume; name its raw volumes,"
-            " or set hostmax_thin_count to make thin volumes on it"
+            f"the condition {mounting[0]} mounts NFS and hostmax_nfs_volumes names no volume;"
+            " name one, for example [{source: '10.0.0.4:/vol1'}]"
         )
-    thin = {
-        "count": values["hostmax_thin_count"],
-        "size_bytes": _size(values["hostmax_thin_size"], "hostmax_thin_size"),
-        "cap": _cap(values["hostmax_thin_cap"]),
-    }
-    return _thin_volumes(thin, str(values["hostmax_thin_size"])), thin
-
-
-def _is_local(host: str, variables: Mapping[str, Any]) -> bool:
-    return host in LOCAL_NAMES or str(variables.get("ansible_connection")) == "local"
-
-
-def _size(text: Any, where: str) -> int:
-    try:
-        return parse_size(text)
-    except UnitError as error:
-        raise ValueRefused(f"{where}: {error}") from error
-
-
-def _cap(cap: Mapping[str, Any] | None) -> Json | None:
-    """The cap of each thin volume in each direction; None where nothing is capped."""
-    found: Json = {}
-    for key in ("iops", "bytes_per_s"):
-        value = (cap or {}).get(key)
-        if value is not None:
-            found[key] = _size(value, f"hostmax_thin_cap.{key}") if key == "bytes_per_s" else value
-            if not isinstance(found[key], int) or found[key] < 1:
-                raise ValueRefused(f"hostmax_thin_cap.{key} is {value!r}; it must be a whole number above 0")
-    unknown = [key for key in cap or {} if key not in ("iops", "bytes_per_s")]
-    if unknown:
-        raise ValueRefused(f"hostmax_thin_cap has the unknown key {unknown[0]!r}; use iops, bytes_per_s")
-    return {"iops": found.get("iops"), "bytes_per_s": found.get("bytes_per_s")} if found else None
-
-
-def _volume(**facts: Any) -> Json:
-    empty = {"size_bytes": None, "size": None, "identity": None, "overwrite": None, "cap": None}
-    return {"name": None, "path": None, **empty, "kind": "block", **facts}
-
-
-def _thin_volumes(thin: Mapping[str, Any], size: str) -> list[Json]:
-    width = max(2, len(str(thin["count"])))
-    names = [f"thin{number:0{width}}" for number in range(1, thin["count"] + 1)]
-    return [
-        _volume(name=name, path=f"volumes/{name}", size_bytes=thin["size_bytes"], size=size, cap=thin["cap"])
-        for name in names
-    ]
-
-
-def _named_volumes(entries: Sequence[Mapping[str, Any]]) -> list[Json]:
-    width = max(2, len(str(len(entries))))
-    volumes = []
-    for place, entry in enumerate(entries):
-        where = f"hostmax_volumes[{place}]"
-        name = entry.get("name") or f"vol{place + 1:0{width}}"
-        if not _NAME.fullmatch(name) or len(name) > 64:
-            raise ValueRefused(f"{where}: the name {name!r} must be up to 64 letters, digits and signs of '_-.'")
-        path = entry["path"]
-        if not path.startswith("/"):
-            raise ValueRefused(f"{where}: the path {path!r} is not absolute; give one like /dev/disk/by-path/…")
-        try:
-            Target(name, path, 1, True)
-        except JobError as error:
-            raise ValueRefused(f"{where}: {error}") from error
-        size_bytes = None if entry.get("size") is None else _size(entry["size"], f"{where}: size")
-        kind = "block" if path.startswith("/dev/") else "file"
-        told = {key: entry.get(key) for key in ("size", "identity", "overwrite")}
-        if told["overwrite"] and not told["identity"]:
-            raise ValueRefused(f"{where}: overwrite needs identity too; name the serial, WWN or IQN of the volume")
-        volumes.append(_volume(name=name, path=path, size_bytes=size_bytes, kind=kind, **told))
-    _refuse_doubles(volumes)
-    return volumes
-
-
-def _refuse_doubles(volumes: Sequence[Json]) -> None:
-    for key in ("path", "name", "identity"):
-        first: dict[str, int] = {}
-        for place, volume in enumerate(volumes):
-            value = posixpath.normpath(volume[key]) if key == "path" else volume[key]
-            if value is not None and value in first:
-                raise ValueRefused(
-                    f"hostmax_volumes[{place}]: the {key} {value} is that of hostmax_volumes[{first[value]}];"
-                    f" name each volume once, with its own {key}"
-                )
-            first[value] = place
-
-
-def _check_fit(volume: Json, workloads: Sequence[Workload]) -> None:
-    size_bytes = volume["size_bytes"]
-    for workload in workloads:
-        needed = _needed_bytes(workload)
-        if size_bytes is not None and needed > size_bytes:
-            raise ValueRefused(
-                f"volume {volume['name']}: the workload {workload.name} needs {needed} bytes of it, it has {size_bytes}"
-            )
-
-
-def _needed_bytes(workload: Workload) -> int:
-    return max(workload.working_set_bytes or 0, workload.block_size_bytes * workload.num_jobs)
+    if mounted and not conditions:
+        raise ValueRefused(
+            "hostmax_nfs_volumes names volumes and hostmax_conditions does not say how to mount them;"
+            " name a condition, for example baseline"
+        )
+    without = [condition.name for condition in conditions if not condition.mount]
+    if mounted and without:
+        raise ValueRefused(
+            f"the condition {without[0]} has no mount options and hostmax_nfs_volumes are mounted; give it some, for"
+            " example mount: hard,vers=3"
+        )

@@ -27,6 +27,19 @@ def test_the_jobs_of_a_plan_name_the_volumes_that_are_judged(tmp_path):
     agent.Agent(str(tmp_path), plan(Target("a", "volumes/a", 1, True), Target("b", "volumes/b", 2, True)))._check_jobs()
 
 
+def a_directory(job_path="/mnt/data/hostmax-r-h", judged="/mnt/data/hostmax-r-h"):
+    workload = Workload.from_mapping({"name": "w", "rw": "randread", "block_size": "4k", "working_set": "1MiB"})
+    target = Target("vol01", job_path, 7, True, directory=True)
+    job = render_job(workload, [target], 1, 0, 100, "points/p01.logs/fio")
+    return plan(target, volumes=[{"name": "vol01", "path": judged, "kind": "directory"}], job=job)
+
+
+def test_a_job_on_a_directory_names_the_one_that_is_judged(tmp_path):
+    agent.Agent(str(tmp_path), a_directory())._check_jobs()
+    with pytest.raises(agent.AgentError):
+        agent.Agent(str(tmp_path), a_directory(job_path="/home"))._check_jobs()
+
+
 @pytest.mark.parametrize(
     "changed",
     [

@@ -139,3 +139,17 @@ def test_only_a_descriptor_open_for_writing_counts(host: FakeHost, flags: str, f
     (host.proc / "10/fd/3").symlink_to("/dev/sdb")
     (host.proc / "10/fdinfo/3").write_text(f"pos:\t0\nflags:\t{flags}\nmnt_id:\t24\n")
     assert writers(host.kernel(), ["/dev/sdb"]) == ({"/dev/sdb": "process 10 (qemu)"} if found else {})
+
+
+def test_a_path_is_on_the_deepest_mount_on_its_way_and_of_two_on_one_point_on_the_later(host: FakeHost) -> None:
+    host.mounts("8:1 / ext4 /dev/sda1", "0:40 /mnt nfs a:/one", "0:41 /mnt nfs a:/two", "0:42 /mnt2 nfs a:/three")
+    found = {
+        path: device_uses.mount_of(path, str(host.proc)).source for path in ("/", "/mnt", "/mnt/x", "/mnt2/x", "/mn")
+    }
+    assert found == {"/": "/dev/sda1", "/mnt": "a:/two", "/mnt/x": "a:/two", "/mnt2/x": "a:/three", "/mn": "/dev/sda1"}
+
+
+def test_a_mount_tells_its_options_and_those_of_its_file_system(host: FakeHost) -> None:
+    host.mounts("0:40 /mnt nfs a:/one")
+    mount = device_uses.mount_of("/mnt", str(host.proc))
+    assert (mount.root, mount.options) == ("/", "rw,noatime,rw")

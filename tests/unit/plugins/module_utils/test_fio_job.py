@@ -9,8 +9,10 @@ from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import (
     JobError,
     Target,
     Workload,
+    file_name,
     parse_job,
     render_job,
+    targets_of,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -248,3 +250,60 @@ def test_every_name_is_refused_or_comes_back_unchanged(name: str, filename: str)
         return
     section, options = parse_job(render_job(a_workload(), [target], 5, 1))[1]
     assert (section, dict(options)["filename"]) == (name, filename)
+
+
+# -- directories ------------------------------------------------------------------------------------------------------
+
+
+def a_directory(**changes: Any) -> Target:
+    return a_target(**({"filename": "/mnt/data/hostmax-r-h", "directory": True} | changes))
+
+
+@pytest.mark.parametrize("rw", ["randread", "read", "write"])
+def test_each_job_of_a_directory_has_a_file_of_its_own_that_is_there(rw: str) -> None:
+    options = options_of(a_workload(rw=rw, num_jobs=4, working_set="64MiB"), a_directory())
+    wanted = {
+        "directory": "/mnt/data/hostmax-r-h",
+        "filename_format": "hostmax.$jobnum.$filenum",
+        "nrfiles": "1",
+        "size": str(16 * 2**20),
+        # fio neither makes, nor allocates, nor lengthens a file
+        "allow_file_create": "0",
+        "fallocate": "none",
+    }
+    assert {key: options[key] for key in wanted} == wanted
+    assert not {"filename", "offset_increment", "create_on_open"} & set(options)
+
+
+def test_the_part_of_a_file_that_is_used_is_whole_blocks() -> None:
+    workload = a_workload(block_size="64k", num_jobs=3, working_set="1MiB")
+    assert options_of(workload, a_directory())["size"] == str(5 * 65536)
+
+
+def test_a_directory_without_a_working_set_is_refused() -> None:
+    with pytest.raises(JobError, match="has no working_set, and a directory has no size of its own: set it"):
+        options_of(a_workload(), a_directory())
+
+
+def test_a_colon_in_the_name_of_a_directory_is_no_list_of_two() -> None:
+    job = render_job(a_workload(working_set="1MiB"), [a_directory(filename="/mnt/a:b/own")], 5, 1)
+    assert "directory=/mnt/a\\:b/own\n" in job
+    assert targets_of(job) == [("thin01", "/mnt/a:b/own")]
+
+
+def test_two_volumes_in_one_directory_are_refused() -> None:
+    with pytest.raises(JobError, match="two volumes with the file name"):
+        render_job(a_workload(working_set="1MiB"), [a_directory(), a_directory(name="b", seed=8)], 5, 1)
+
+
+@pytest.mark.parametrize(
+    "more",
+    ["filename=/dev/sda\n", "directory=/\n", "opendir=/\n", "filename_format=$jobname\n", "include=/etc/passwd\n"],
+)
+def test_a_section_that_names_more_than_its_directory_names_no_plain_target(more: str) -> None:
+    job = render_job(a_workload(working_set="1MiB"), [a_directory()], 5, 1)
+    assert targets_of(job + more) == [("thin01", None)]
+
+
+def test_the_file_of_a_job_is_called_as_fio_calls_it() -> None:
+    assert [file_name(0), file_name(11)] == ["hostmax.0.0", "hostmax.11.0"]

@@ -24,7 +24,11 @@ def outcome(limit, value=20_000.0, setting="thin_cap", **workload):
 
 @pytest.mark.parametrize(
     ("kind", "status"),
-    [("client_cpu", "inconclusive"), ("queue_depth", "inconclusive"), ("service_cap", "fail"), ("unknown", "fail")],
+    [
+        *((kind, "inconclusive") for kind in ("client_cpu", "client_softirq", "queue_depth", "network", "nfs_slots")),
+        *((kind, "inconclusive") for kind in ("nfs_session_slots", "tcp_socket")),
+        *((kind, "fail") for kind in ("service_cap", "nfs_server", "unknown")),
+    ],
 )
 def test_what_the_client_did_not_ask_for_is_not_missed_by_the_storage(kind, status):
     (verdict,) = judged({"kind": kind, "text": "something"})
@@ -51,3 +55,55 @@ def test_ios_that_the_kernel_cuts_in_pieces_are_not_held_against_the_caps_and_th
     assert found.verdicts == []
     assert "more than 512 KiB in pieces" in found.warnings[0]
     assert outcome({"kind": "unknown", "text": "x"}, block_size_bytes=2**19).warnings == []
+
+
+def over_blocks(mean, low, high, setting=None, unit="iops"):
+    """The verdict on 30,000 expected IOPS of the best of two conditions."""
+    setting = setting or {"iops": 30_000}
+    doing = {"name": "w", "rw": "randread", "block_size_bytes": 4096, "read_percent": 100, "io_depth": 8, "num_jobs": 1}
+    points = [
+        {
+            "id": f"p{place}",
+            "condition": name,
+            "workload": doing,
+            "volumes": 1,
+            "counted": True,
+            "total": {"iops": value, "bytes_per_s": value * 4096},
+            "limit": None,
+        }
+        for place, (name, value) in enumerate((("a", 1000.0), ("b", mean * 0.9), ("b", mean * 1.02)))
+    ]
+    common = {"workload": "w", "volumes": 1, "unit": unit, "n": 2}
+    summaries = [
+        {**common, "condition": "a", "mean": 1000.0, "ci95_low": 900.0, "ci95_high": 1100.0},
+        {**common, "condition": "b", "mean": mean, "ci95_low": low, "ci95_high": high},
+    ]
+    hosts = {"h1": {"volumes": [{"name": "v", "path": "/mnt", "size_bytes": None, "cap": None}]}}
+    plan = {"settings": {"hostmax_expect": setting}}
+    (verdict,) = judge.judge(plan, hosts, points, [], summaries).verdicts
+    return verdict
+
+
+@pytest.mark.parametrize(
+    ("figures", "status"),
+    [
+        ((30_000, 29_000, 31_000), "pass"),
+        ((29_000, 27_000, 31_000), "inconclusive"),
+        ((27_000, 26_000, 28_000), "fail"),
+        ((31_000, None, None), "pass"),
+        ((27_000, None, None), "fail"),
+    ],
+)
+def test_over_blocks_the_whole_interval_has_to_reach_the_figure(figures, status):
+    verdict = over_blocks(*figures)
+    assert (verdict["status"], verdict["measured"]) == (status, figures[0])
+    assert "with b" in verdict["reason"]
+
+
+def test_the_point_of_a_verdict_over_blocks_is_the_block_nearest_to_the_mean():
+    assert over_blocks(30_000, 29_000, 31_000)["point"] == "p2"
+
+
+def test_a_figure_in_another_unit_than_the_workloads_is_compared_with_one_point():
+    verdict = over_blocks(30_000, 29_000, 31_000, {"bytes_per_s": 4096 * 30_000})
+    assert (verdict["status"], verdict["measured"]) == ("pass", 30_000 * 1.02 * 4096)

@@ -68,7 +68,7 @@ def names(volume, rw, block_size, unit, hosts=HOSTS, **more):
 
 def test_the_older_page_is_compared_with_beside_the_newer_one():
     assert (
-        "Large volume, 256 KiB sequential read, older page",
+        "Large volume, 256 KiB sequential read, older page: 9,970 MiB/s",
         9_970 * MIB,
         "2023-05-01",
     ) in names("large", "read", "256k", "bytes_per_s")

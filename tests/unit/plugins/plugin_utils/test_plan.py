@@ -7,8 +7,9 @@ import json
 
 import pytest
 from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import parse_job
-from ansible_collections.hostmax.storage.plugins.plugin_utils.plan import log_interval_ms, make_plan, stable_number
+from ansible_collections.hostmax.storage.plugins.plugin_utils.plan import log_interval_ms, make_plan
 from ansible_collections.hostmax.storage.plugins.plugin_utils.settings import SettingsError, host_settings
+from ansible_collections.hostmax.storage.plugins.plugin_utils.stages import stable_number
 
 NOW = datetime.datetime(2026, 11, 30, 19, 40, 0, tzinfo=datetime.timezone.utc)
 RUN_ID = "host_max-20261130T194000Z-a1b2c3"

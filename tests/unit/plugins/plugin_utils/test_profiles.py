@@ -72,7 +72,7 @@ def test_a_workload_like_no_other_is_answered_with_all_there_are():
     with pytest.raises(profiles.ProfileError) as caught:
         profiles.resolve_workloads(["database"])
     assert str(caught.value).startswith("no workload is named 'database'; there are: 16k-randread, 1m-read,")
-    assert str(caught.value).endswith("and the sets host_max, oci_block_volume")
+    assert str(caught.value).endswith("and the sets azure_eda_fio, azure_large_volume, host_max, oci_block_volume")
 
 
 def test_an_unknown_profile_is_answered_with_those_there_are():

@@ -226,7 +226,7 @@ REFUSED = {
     "a misspelled key of a volume": (
         {"hostmax_volumes": [{"path": "/dev/sdb", "siez": "1TB"}]},
         "host db1: hostmax_volumes[0] has the unknown key 'siez', did you mean size?"
-        " use path, name, size, identity, overwrite.",
+        " use path, kind, name, size, identity, overwrite.",
     ),
     "a volume without a path": (
         {"hostmax_volumes": [{"size": "1TB"}]},
