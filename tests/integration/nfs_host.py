@@ -22,7 +22,14 @@ from ansible_collections.hostmax.storage.plugins.module_utils import (
 )
 
 # every change, and every line of the journal, goes through one of these
-STEPS = ("_append", "_mkdir", "command", "set_read_ahead", "_write")
+STEPS = {
+    ("journal.py", "_append"),
+    ("nfs_mount.py", "_mkdir"),
+    ("thin_volumes.py", "_remove_directory"),
+    ("bounded.py", "command"),
+    ("nfs_live.py", "set_read_ahead"),
+    ("fstab.py", "_write"),
+}
 DIED = 42
 
 
@@ -81,15 +88,15 @@ def crashed(run_id, mounts, undo=False):
 
 
 def dies_at_step(number, work):
-    """Run the work in a child that ends, as if killed, at its n-th call of or return from a step."""
+    """Run the work in a child that ends, as if killed, when it has done its n-th step."""
     pid = os.fork()
     if pid == 0:
         left = [number]
 
         def trace(frame, event, _arg):
-            if frame.f_code.co_name not in STEPS or "module_utils" not in frame.f_code.co_filename:
+            if (os.path.basename(frame.f_code.co_filename), frame.f_code.co_name) not in STEPS:
                 return None
-            if event in ("call", "return"):
+            if event == "return":
                 left[0] -= 1
                 if left[0] == 0:
                     os._exit(DIED)
