@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import time
+import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -24,8 +25,7 @@ from ansible_collections.hostmax.storage.plugins.module_utils import (
 # every change, and every line of the journal, goes through one of these
 STEPS = {
     ("journal.py", "_append"),
-    ("nfs_mount.py", "_mkdir"),
-    ("thin_volumes.py", "_remove_directory"),
+    ("bounded.py", "call"),
     ("bounded.py", "command"),
     ("nfs_live.py", "set_read_ahead"),
     ("fstab.py", "_write"),
@@ -105,9 +105,14 @@ def dies_at_step(number, work):
         sys.settrace(trace)
         try:
             work()
-        finally:
             os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == DIED
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    assert status in (0, DIED), f"the work failed by itself before its step {number}"
+    return status == DIED
 
 
 def snapshot():
