@@ -91,7 +91,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         except HostLostError as error:
             return self._lose("unreachable", str(error))
         except switching.SwitchError as error:
-            return self._lose("failed", str(error))
+            lost = self._lose("failed", str(error))
+            # what was set up before is not waited with: before the first stage no agent is there to put it back
+            self._put_back()
+            return lost
         self._run.write_stage(self._name, args["stage"], switched)
         for sentence in switching.remarks(switched):
             Display().warning(f"{self._name}: {sentence}")
@@ -293,7 +296,13 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             # with fewer forks than hosts not every host has a worker that could do this for it
             how = f"hostmax.storage.stop -e hostmax_run={self._run.path}"
             Display().warning(f"{self._name} is being put back; see to it that all hosts are, with {how}")
+        self._put_back()
+
+    def _put_back(self) -> None:
         try:
-            self._link.module("hostmax.storage.restore", {"run_id": self._run.run_id}, self._task_vars)
+            done = self._link.module("hostmax.storage.restore", {"run_id": self._run.run_id}, self._task_vars)
         except HostLostError as error:
-            Display().warning(f"{self._name}: {error}; its agent puts it back by itself")
+            Display().warning(f"{self._name}: {error}; its agent puts it back by itself, and so does the next run")
+            return
+        if done.get("failed") or done.get("left_count"):
+            Display().warning(f"{self._name}: {done.get('msg')}")

@@ -2,29 +2,29 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The tuning of a condition as plain data for the hosts: sysctl keys and module parameters of all its profiles.
 
-It must not know how they are applied.
+It must not know how they are applied; what is doubtful in them tuning_profiles says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils import nfs_options
-from ansible_collections.hostmax.storage.plugins.plugin_utils.conditions import Condition
+from ansible_collections.hostmax.storage.plugins.plugin_utils import tuning_profiles
+from ansible_collections.hostmax.storage.plugins.plugin_utils.conditions import Condition, ConditionError
+from ansible_collections.hostmax.storage.plugins.plugin_utils.profiles import ProfileError
 
 Json = dict[str, Any]
 
 
-def tuning_data(condition: Condition, hosts: int) -> Json:
-    """{keys: [{key, value}], module_parameters: [...]} of a condition; a later profile comes before an earlier one."""
-    keys: dict[str, Json] = {}
-    for entry in condition.tuning:
-        if isinstance(entry, Mapping):
-            keys.update({str(key): {"key": str(key), "value": str(value)} for key, value in entry.items()})
-    return {"keys": list(keys.values()), "module_parameters": []}
+def tuning_of(condition: Condition, hosts: int) -> tuple[Json, list[str]]:
+    """({keys, module_parameters}, what is doubtful in them) of a condition; raises ConditionError.
 
-
-def nconnect_of(condition: Condition) -> int:
-    """How many connections a condition asks for."""
-    return int(nfs_options.canonical(condition.mount or "").get("nconnect", "1"))
+    Slots that a profile works out are those for as many `hosts`, with the connections of this condition.
+    """
+    nconnect = int(nfs_options.canonical(condition.mount or "").get("nconnect", "1"))
+    try:
+        tuning = tuning_profiles.resolve(condition.tuning, hosts, nconnect)
+    except ProfileError as error:
+        raise ConditionError(f"hostmax_conditions: the tuning of {condition.name}: {error}") from error
+    return {"keys": tuning.keys, "module_parameters": tuning.module_parameters}, tuning.warnings

@@ -18,7 +18,8 @@ from ansible_collections.hostmax.storage.plugins.module_utils.fio_job import Tar
 from ansible_collections.hostmax.storage.plugins.module_utils.workload import JobError, Workload
 from ansible_collections.hostmax.storage.plugins.plugin_utils import directory_volumes
 from ansible_collections.hostmax.storage.plugins.plugin_utils.argument_specs import ValueRefused, known_settings
-from ansible_collections.hostmax.storage.plugins.plugin_utils.condition_tuning import tuning_data
+from ansible_collections.hostmax.storage.plugins.plugin_utils.condition_tuning import tuning_of
+from ansible_collections.hostmax.storage.plugins.plugin_utils.conditions import ConditionError
 from ansible_collections.hostmax.storage.plugins.plugin_utils.nfs_volumes import mounts_of
 from ansible_collections.hostmax.storage.plugins.plugin_utils.run_directory import PLAN_SCHEMA
 from ansible_collections.hostmax.storage.plugins.plugin_utils.settings import Settings, SettingsError
@@ -121,10 +122,14 @@ def _workloads(first: Settings, settings_by_host: Mapping[str, Settings]) -> lis
 
 def _conditions(first: Settings, hosts: int) -> list[Json]:
     """The conditions with all that a host must be given to be in one."""
-    return [
-        {**each.as_document(first.conditions[0].name), "tuning_data": tuning_data(each, hosts)}
-        for each in first.conditions
-    ]
+    found = []
+    for each in first.conditions:
+        try:
+            data, doubts = tuning_of(each, hosts)
+        except ConditionError as error:
+            raise SettingsError([f"{error}."]) from error
+        found.append({**each.as_document(first.conditions[0].name), "tuning_data": data, "doubts": doubts})
+    return found
 
 
 def _points(

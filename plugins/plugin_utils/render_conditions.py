@@ -67,3 +67,8 @@ def _switch(plan: Mapping[str, Any]) -> list[str]:
     if not times:
         return []
     return [f"before each condition {' and '.join(times)}, about {format_duration(plan['switch_s'])}"]
+
+
+def doubts(plan: Mapping[str, Any]) -> list[str]:
+    """What is doubtful in the tuning of the conditions, each sentence once."""
+    return list(dict.fromkeys(str(each) for condition in plan.get("conditions") or () for each in condition["doubts"]))

@@ -26,7 +26,7 @@ from ansible_collections.hostmax.storage.plugins.plugin_utils.expectations impor
     ExpectationError,
     resolve_expectations,
 )
-from ansible_collections.hostmax.storage.plugins.plugin_utils.render_conditions import conditions_lines
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_conditions import conditions_lines, doubts
 
 Json = dict[str, Any]
 
@@ -41,6 +41,7 @@ MOST_VOLUMES = 10
 # of several hosts, so that the plan stays a screen
 MOST_VOLUME_LINES = 8
 MOST_SHAPES = 5
+MOST_DOUBTS = 6
 MOST_WRITTEN_HOSTS = 6
 
 
@@ -69,7 +70,7 @@ def describe_plan(
         lines += _entry("engine", [plan["engine_note"]])
     lines += _entry("expects", _expects(plan))
     lines += _entry("needs", _some(clients_needed.sentences(plan), MOST_HOSTS))
-    lines += _entry("beware", clients_needed.fits_server(plan))
+    lines += _entry("beware", _some([*doubts(plan), *clients_needed.fits_server(plan)], MOST_DOUBTS))
     laid_out = _lays_out(hosts)
     lines += _entry("lays out", laid_out)
     lines += _entry("writes", _writes(plan, bool(laid_out)))
@@ -196,6 +197,7 @@ def _points(points: Sequence[Json], hosts: int) -> list[str]:
     for group in groups.values():
         workload = Workload.from_mapping(group[0][1]["workload"])
         counts = [point["volumes"] for _unused, point in group]
+        counts = list(dict.fromkeys(counts))
         over = f"{', '.join(map(str, counts))} {'volume' if counts == [1] else 'volumes'}"
         over += " a host" if hosts > 1 else ""
         lines.append(f"{_span(group):>{width}}  {workload.name}: {workload.title}; {over}")
@@ -204,6 +206,9 @@ def _points(points: Sequence[Json], hosts: int) -> list[str]:
 
 def _span(group: Sequence[tuple[int, Json]]) -> str:
     first, last = group[0][0], group[-1][0]
+    if last - first + 1 != len(group):
+        # one in each stage
+        return f"{len(group)} times"
     return str(first) if first == last else f"{first}-{last}"
 
 

@@ -228,13 +228,7 @@ def _make(host: str, variables: Mapping[str, Any], given: Mapping[str, Any], val
 
 def _size_of(values: Json, name: str) -> int | None:
     """A setting that is a size, where it is set."""
-    value = values[name]
-    if value is None:
-        return None
-    size = size_in_bytes(value, name)
-    if size < 1:
-        raise ValueRefused(f"{name} is {value!r}; it must be above 0")
-    return size
+    return None if values[name] is None else size_in_bytes(values[name], name)
 
 
 def _volume_counts(counts: Sequence[int]) -> tuple[int, ...]:

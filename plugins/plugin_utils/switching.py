@@ -27,8 +27,8 @@ def changes_hosts(plan: Mapping[str, Any]) -> bool:
 def switch(link: HostLink, plan: Mapping[str, Any], host: str, number: int, task_vars: Any) -> Json:
     """{"mounts", "tuning"} as the host's modules returned them; raises SwitchError, HostLostError.
 
-    Everything of the condition before is taken away first: connections and slots of a server are decided by its first
-    mount, and a key that is not part of this condition has the value it had before the run.
+    Everything is unmounted first: connections and slots of a server are decided by its first mount. Of the tuning,
+    what is no part of this condition has the value again that it had before the run.
     """
     stage = next(each for each in plan["stages"] if each["number"] == number)
     condition = next(each for each in plan["conditions"] if each["name"] == stage["condition"])
@@ -46,11 +46,9 @@ def switch(link: HostLink, plan: Mapping[str, Any], host: str, number: int, task
     if nfs:
         module("nfs_mount", state="unmounted")
     if any(each["tuning"] for each in plan["conditions"]):
-        # also where this one has the same keys as the one before: what is no part of it goes first
-        module("sysctl_profile", state="absent")
-        if condition["tuning"]:
-            data = condition["tuning_data"]
-            switched["tuning"] = module("sysctl_profile", name=condition["name"], persistent=False, **data)["tuning"]
+        data = condition["tuning_data"] if condition["tuning"] else {}
+        wanted = {"state": "present", "name": condition["name"], **data} if data else {"state": "absent"}
+        switched["tuning"] = module("sysctl_profile", persistent=False, **wanted)["tuning"]
     if nfs:
         mounts = [{**mount, "options": condition["mount"]} for mount in nfs]
         switched["mounts"] = module("nfs_mount", state="mounted", mounts=mounts)["mounts"]

@@ -92,7 +92,8 @@ def split_working_set(
         share = total_bytes // volumes // unit * unit
         if not share:
             raise ValueRefused(
-                f"hostmax_total_working_set is {format_bytes(total_bytes)}, which {volumes:,} volumes share: "
+                f"hostmax_total_working_set is {format_bytes(total_bytes)} for {volumes:,} "
+                f"{'volume' if volumes == 1 else 'volumes'} together: "
                 f"{workload.name} needs {format_bytes(unit)} of each at least"
             )
         found.append(replace(workload, working_set_bytes=share))
