@@ -43,7 +43,11 @@ useradd --create-home --skel /nonexistent --shell /bin/sh tester
 passwd --delete root >/dev/null
 passwd --delete tester >/dev/null
 """
+# an engine keeps /proc/sys read-only; this opens what the container's own network namespace has, nothing of the machine
+OPEN_NETWORK = "mount --bind /proc/sys/net /proc/sys/net && mount -o remount,bind,rw /proc/sys/net"
 SSHD_OPTIONS = ("UsePAM=no", "PermitRootLogin=yes", "PermitEmptyPasswords=yes", "Subsystem=sftp internal-sftp")
+
+ACTION_HELP = "check: is there an engine? open-network: let containers set their own network's sysctl keys"
 
 BUILD_LIMIT_S = 900.0
 SHORT_LIMIT_S = 60.0
@@ -215,6 +219,15 @@ def all_containers(engine: str) -> list[str]:
     return [name for name in listed.split() if name.startswith(checkout())]
 
 
+def open_network_settings(engine: str, names: Sequence[str]) -> None:
+    """Let containers set the sysctl keys of their own network namespace."""
+    for name in names:
+        must(
+            f"the network settings of {name} cannot be opened",
+            [engine, "exec", "--privileged", container(name), "sh", "-c", OPEN_NETWORK],
+        )
+
+
 def enter(engine: str, name: str) -> None:
     """Become an sshd in the container that speaks to one client, on standard input and output."""
     options = [f"-o{option}" for option in SSHD_OPTIONS]
@@ -226,7 +239,7 @@ def enter(engine: str, name: str) -> None:
 def main(argv: Sequence[str]) -> int:
     """Do one thing and return the exit code: 1 with a sentence on stderr where it cannot be done."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("action", choices=["check", "create", "enter", "remove"], help="check: is there an engine?")
+    parser.add_argument("action", choices=["check", "create", "enter", "open-network", "remove"], help=ACTION_HELP)
     parser.add_argument("names", nargs="*", help="test hosts; to remove none is to remove all of this checkout")
     asked = parser.parse_args(argv)
     try:
@@ -235,6 +248,8 @@ def main(argv: Sequence[str]) -> int:
             create(engine, asked.names)
         elif asked.action == "remove":
             remove(engine, [container(name) for name in asked.names] or all_containers(engine))
+        elif asked.action == "open-network":
+            open_network_settings(engine, asked.names)
         elif asked.action == "enter":
             enter(engine, *asked.names)
     except EngineError as exc:

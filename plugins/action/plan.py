@@ -87,7 +87,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             else:
                 result.update(self._plan(str(args["playbook"]), hosts, task_vars))
         except (ProfileError, run_directory.RunDirectoryError, SettingsError) as error:
-            raise AnsibleActionFail(_shortened(str(error))) from None
+            raise AnsibleActionFail(shortened(str(error))) from None
         return result
 
     def _plan(self, playbook: str, hosts: list[str], task_vars: Mapping[str, Any]) -> dict[str, Any]:
@@ -274,7 +274,8 @@ def _forks(task_vars: Mapping[str, Any]) -> int | None:
     return int(forks) if forks else None
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
+    """The first sentences, and how many more there are."""
     sentences = text.split("\n")
     if len(sentences) <= MOST_SENTENCES:
         return text

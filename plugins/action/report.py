@@ -15,6 +15,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.hostmax.storage.plugins.plugin_utils import (
     exit_policy,
+    intervals,
     render,
     render_text,
     results,
@@ -49,7 +50,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 return {**result, **self._show(run, args["fail_on"])}
             if not self._task.check_mode:
                 render.render_all(results.build(run), run.path)
-        except (run_directory.RunDirectoryError, render.RenderError, OSError) as exc:
+        except (run_directory.RunDirectoryError, render.RenderError, intervals.MissingScipyError, OSError) as exc:
             raise AnsibleActionFail(str(exc)) from None
         except (LookupError, TypeError, AttributeError) as exc:
             raise AnsibleActionFail(

@@ -216,9 +216,7 @@ class Agent:
             [self._volumes[name] for name in names],
             writes=writes,
             own_files=[*self.plan["own_files"], *self._laid_out],
-            own_mounts=[
-                os.path.realpath(os.path.join(self.work_dir, path)) for path in self.plan.get("own_mounts", ())
-            ],
+            own_mounts=self.plan.get("own_mounts", ()),
             signatures=self._held is None,
             held=self._held,
             base_dir=self.work_dir,

@@ -36,7 +36,7 @@ def look(
 ) -> Findings:
     """Judge one volume of kind directory by itself.
 
-    ``own_mounts``: real paths of the mounts this run made; ``own_directories``: those the journal says it made.
+    ``own_mounts``: paths of the mounts this run made; ``own_directories``: those the journal says it made.
     """
     needed = sum(int(size) for size in volume.get("files") or ())
     try:
@@ -62,7 +62,8 @@ def look(
     if not stat.S_ISDIR(node.st_mode):
         reasons.append(_no_directory(above, node))
         return found
-    _judge_mount(volume, above, node, own_mounts, reasons)
+    own = [os.path.realpath(os.path.join(base_dir or "", point)) for point in own_mounts]
+    _judge_mount(volume, above, node, own, reasons)
     _judge_file_system(above, reasons, warnings)
     if os.path.lexists(path) and path not in own_directories:
         reasons.append((f"is there already, {path}", "remove it, or make another run"))

@@ -7,13 +7,10 @@ Must not know: NFS, mounting; a line is ours by the mark of its run among its op
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import stat
-import tempfile
 
-from ansible_collections.hostmax.storage.plugins.module_utils import host_state, nfs_server
+from ansible_collections.hostmax.storage.plugins.module_utils import host_state, nfs_server, system_file
 from ansible_collections.hostmax.storage.plugins.module_utils.journal import (
     NOTHING,
     RESTORED,
@@ -103,36 +100,15 @@ def _is_ours(line: str, run_id: str, path: str) -> bool:
 
 
 def _write(name: str, text: str) -> None:
-    """Put the whole new content in place at once, with the file's owner, mode and SELinux context."""
+    """Put the whole new content in place at once; owner, mode and label stay."""
     real = os.path.realpath(name)
+    before = system_file.look(real)
+    if before.content is None:
+        before = before._replace(uid=os.geteuid(), gid=os.getegid())
     try:
-        before: os.stat_result | None = os.stat(real)
-    except FileNotFoundError:
-        before = None
-    try:
-        handle, draft = tempfile.mkstemp(prefix=".fstab.", dir=os.path.dirname(real))
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape", newline="") as out:
-                out.write(text)
-                out.flush()
-                _keep_attributes(out.fileno(), real, before)
-                os.fsync(out.fileno())
-            os.replace(draft, real)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(draft)
-            raise
-        host_state.sync_directory(os.path.dirname(real))
+        system_file.replace(real, before._replace(content=text))
     except OSError as exc:
         raise FstabError(f"{name} cannot be written ({exc.strerror}); its content is as it was.") from exc
-
-
-def _keep_attributes(handle: int, real: str, before: os.stat_result | None) -> None:
-    os.fchmod(handle, stat.S_IMODE(before.st_mode) if before else 0o644)
-    if before is not None:
-        os.fchown(handle, before.st_uid, before.st_gid)
-        with contextlib.suppress(OSError):
-            os.setxattr(handle, "security.selinux", os.getxattr(real, "security.selinux"))
 
 
 def _take_out(entry: Entry, check: bool) -> Outcome:

@@ -107,7 +107,7 @@ def judge_volumes(
 
     `writes`: whether anything will be written (or trimmed); without it, what is in use is warned of and may be read.
     `own_files`: real paths of the regular files, and of the directories of files, that this run made.
-    `own_mounts`: real paths of the mounts this run made.
+    `own_mounts`: paths of the mounts this run made.
     `signatures=False` leaves out the slow part (blkid, open files) for volumes checked before and held since.
     `base_dir`: where relative paths begin, the work directory of the run.
     """

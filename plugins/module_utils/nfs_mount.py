@@ -366,7 +366,8 @@ def temporary(source: str, options: str, timeout_s: float = MOUNT_S) -> Iterator
         finally:
             nfs_unmount.unmount(path)
     finally:
-        for directory in (path, root):
+        # the state directory too where this made it: it goes only while nothing is in it
+        for directory in (path, root, host_state.state_root())[: 2 if os.environ.get(host_state.STATE_VARIABLE) else 3]:
             with contextlib.suppress(OSError):
                 if not nfs_server.at(directory):
                     os.rmdir(directory)

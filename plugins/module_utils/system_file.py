@@ -102,9 +102,9 @@ def put(book: Journal, path: str, content: str | None, mode: int = MODE) -> bool
             if content is None:
                 _unlink(path)
             elif now.content is None:
-                _replace(path, now._replace(content=content, mode=mode, uid=os.geteuid(), gid=os.getegid()))
+                replace(path, now._replace(content=content, mode=mode, uid=os.geteuid(), gid=os.getegid()))
             else:
-                _replace(path, now._replace(content=content))
+                replace(path, now._replace(content=content))
         except OSError as exc:
             raise SystemFileError(f"{path} cannot be written ({exc.strerror}).") from exc
         book.done(entry, ours=[_name(content)])
@@ -137,7 +137,7 @@ def _make_parent(book: Journal, path: str) -> None:
         book.done(entry, inode=os.stat(path).st_ino)
 
 
-def _replace(path: str, new: Held) -> None:
+def replace(path: str, new: Held) -> None:
     """Put a whole new file in the place of the old one: after a crash there is either, never a part."""
     draft = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}{_DRAFT}")
     with contextlib.suppress(FileNotFoundError):
@@ -188,7 +188,7 @@ def _restore_file(entry: Entry, check: bool) -> Outcome:
     if check:
         return Outcome(RESTORED)
     if facts["existed"]:
-        _replace(path, Held(facts["content"], facts["mode"], facts["uid"], facts["gid"], facts["label"]))
+        replace(path, Held(facts["content"], facts["mode"], facts["uid"], facts["gid"], facts["label"]))
     else:
         _unlink(path)
     return Outcome(RESTORED)

@@ -124,7 +124,9 @@ def _check_room(place: _Place, others: Sequence[_Place]) -> None:
     alike = [other for other in others if os.stat(_deepest(other.path)).st_dev == dev]
     sentence = room_fault(there, place.total_bytes + sum(other.total_bytes for other in alike))
     if sentence:
-        raise LayoutError(f"The {place.title} has too little room: {sentence}.")
+        raise LayoutError(
+            f"The {place.title} has too little room: {sentence}; make room, or set a smaller working_set."
+        )
 
 
 def _lasting(options: str) -> str:

@@ -59,7 +59,7 @@ def summarise(conditions: Sequence[Mapping[str, Any]], points: Sequence[Json]) -
                 continue
             summary = _figures((name, workload, volumes), group)
             baseline = groups.get((names[0], workload, volumes))
-            summary["status"] = intervals.BASELINE if name is not None and name == names[0] else None
+            summary["status"] = intervals.BASELINE if len(names) > 1 and name == names[0] else None
             parent = parents.get(name) if name is not None else None
             if name is not None and name != names[0]:
                 words += _compare(summary, group, names[0], baseline, "ratio", "status")
@@ -112,9 +112,17 @@ def _figures(key: Key, group: _Group) -> Json:
         "parent_ratio_ci95_high": None,
         "parent_ratio_pairs": 0,
         "parent_status": None,
+        "limit": _limit(counted),
         "counters": nfs_figures(counted),
         "explanation": [],
     }
+
+
+def _limit(points: Sequence[Json]) -> Json | None:
+    """What held most blocks back, with the evidence of the first of them."""
+    found = [limit for point in points if (limit := point["limit"])]
+    kinds = [limit["kind"] for limit in found]
+    return max(found, key=lambda limit: kinds.count(limit["kind"]), default=None)
 
 
 def _mean(values: Sequence[float]) -> float | None:

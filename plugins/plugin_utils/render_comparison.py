@@ -11,12 +11,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils.units import format_count
-from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model import clean, latency, plural
+from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model import LIMIT_SHORT, clean, latency, plural
 
 Json = dict[str, Any]
 
 MIB = 2**20
-HEADS = ("Condition", "IOPS", "MiB/s", "Mean latency", "Against baseline", "95 % interval", "Shown", "Blocks")
+HEADS = (
+    "Condition",
+    "IOPS",
+    "MiB/s",
+    "Mean latency",
+    "Against baseline",
+    "95 % interval",
+    "Shown",
+    "Blocks",
+    "Held back by",
+)
 SIGNS = {"faster": "▲", "slower": "▼", "no difference shown": "=", "baseline": "·"}
 NOTE = (
     "Each interval is 95 % by itself, of ratios paired by block (Student t on their logarithms); of twenty comparisons "
@@ -88,6 +98,7 @@ def _row(summary: Json) -> tuple[str, ...]:
         interval(summary["ratio_ci95_low"], summary["ratio_ci95_high"]),
         "not measured" if none else shown(summary["status"]),
         str(summary["n"]) if summary["n"] == summary["blocks"] else f"{summary['n']} of {summary['blocks']}",
+        LIMIT_SHORT.get(summary["limit"]["kind"], clean(summary["limit"]["kind"])) if summary["limit"] else "-",
     )
 
 
@@ -174,8 +185,8 @@ def _card(case: Case) -> dict[str, str]:
 
 
 def read_comparison(results: Json) -> Comparison | None:
-    """The comparison of a run's conditions; None where it has none."""
-    if not results["conditions"]:
+    """The comparison of a run's conditions; None where there are not two of them."""
+    if len(results["conditions"]) < 2:
         return None
     workloads = {point["workload"]["name"]: point["workload"] for point in results["points"]}
     cases: dict[tuple[str, int], list[Json]] = {}

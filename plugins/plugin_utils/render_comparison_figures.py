@@ -62,6 +62,7 @@ def _trace(case: Case, titles: Mapping[str, str], place: int, scale: float, name
         "error_y": {
             "type": "data",
             "symmetric": False,
+            "visible": any(summary["ci95_high"] is not None for summary in case.summaries),
             "array": above,
             "arrayminus": below,
             "color": COLOUR["text"],

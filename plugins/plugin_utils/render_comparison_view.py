@@ -59,9 +59,6 @@ def comparison_view(comparison: Comparison, results: Json, sections: Sequence[Se
         "cases": [_case(case) for case in comparison.cases],
         "note": _note(comparison),
         "left_out": render_comparison.left_out(results),
-        "applied_heads": render_applied.HEADS,
-        "applied": render_applied.applied_rows(results),
-        "tuned": _keys(results),
         "point_heads": POINT_HEADS,
         "points": [{"title": clean(section.title), "rows": _points(section)} for section in sections],
     }
@@ -134,14 +131,27 @@ def _point(row: Row) -> tuple[str, ...]:
     )
 
 
+def applied_view(results: Json) -> Json | None:
+    """What each condition asked for and what was in effect; None in a run without conditions."""
+    if not results["conditions"]:
+        return None
+    several = len(results["conditions"]) > 1
+    return {
+        "title": "What each condition changed" if several else "How the volumes were mounted",
+        "heads": render_applied.HEADS,
+        "rows": render_applied.applied_rows(results),
+        "tuned": _keys(results),
+    }
+
+
 def counted_view(results: Json) -> Json | None:
     """What the kernel counted, and what that explains; None where there are no counters of NFS."""
     rows = render_counted.counted_rows(results)
     if not rows:
         return None
-    if results["conditions"]:
+    if len(results["conditions"]) > 1:
         return _counted(render_counted.HEADS, rows, results)
-    # without conditions their column is empty
+    # where none are compared their column says nothing
     return _counted((render_counted.HEADS[0], *render_counted.HEADS[2:]), [(row[0], *row[2:]) for row in rows], results)
 
 
@@ -150,7 +160,7 @@ def _counted(heads: Sequence[str], rows: Sequence[tuple[str, ...]], results: Jso
         "heads": heads,
         "rows": rows,
         "legend": render_counted.LEGEND,
-        "text_columns": 2 if results["conditions"] else 1,
+        "text_columns": 2 if len(results["conditions"]) > 1 else 1,
         "explanations": render_counted.explanations(results),
     }
 
@@ -165,7 +175,8 @@ def mixes_views(groups: Sequence[Mixes]) -> list[Json]:
             "chart": chart(
                 f"mixes{number}-chart",
                 "From reads alone to writes alone",
-                "Total of all hosts, and reads and writes apart.",
+                "Total of all hosts, and reads and writes apart"
+                + (f"; means of {group.blocks} blocks with 95 % intervals." if group.blocks > 1 else "."),
                 render_mixes.chart(group),
             ),
             "heads": render_mixes.HEADS,

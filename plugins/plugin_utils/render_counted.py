@@ -36,6 +36,8 @@ def counted_rows(results: Json) -> list[tuple[str, ...]]:
 def explanations(results: Json) -> list[tuple[str, list[str]]]:
     """(`8 KiB random read, nconnect16`, sentences) wherever the counters explain a condition."""
     titles = _titles(results)
+    if len(results["conditions"]) < 2:
+        return []
     return [
         (
             f"{titles[summary['workload']]}, {clean(summary['condition'])}",

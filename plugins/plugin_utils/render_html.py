@@ -19,6 +19,7 @@ from ansible_collections.hostmax.storage.plugins.module_utils.units import forma
 from ansible_collections.hostmax.storage.plugins.plugin_utils import render_section, render_timing
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_comparison import Comparison, read_comparison
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_comparison_view import (
+    applied_view,
     comparison_view,
     counted_view,
     mixes_views,
@@ -81,6 +82,7 @@ def render_html(results: dict[str, Any]) -> str:
             **_head(results, sections, comparison or read_limits(mixes), shown),
             comparison=compared,
             mixes=groups,
+            applied=applied_view(results),
             counted=counted_view(results),
             sections=views,
             gate_tables=[

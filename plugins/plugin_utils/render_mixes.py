@@ -7,6 +7,7 @@ Must not know: plotly itself, HTML, or how a figure was measured.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +40,12 @@ class Mixes:
 
     sections: list[Section]
     published: list[Json]
+    summaries: dict[str, Json]
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks its mixes have at most."""
+        return max((summary["blocks"] for summary in self.summaries.values()), default=1)
 
     @property
     def rows(self) -> list[Row]:
@@ -139,7 +146,22 @@ def mix(row: Row) -> str:
 
 
 def _largest(section: Section) -> Row:
-    return section.maximum_row or max(section.rows, key=lambda row: row.volumes)
+    """The mix's maximum, or its largest point; over several blocks the means of those that count."""
+    row = section.maximum_row or max(section.rows, key=lambda row: row.volumes)
+    blocks = [other.point for other in section.counted_rows if other.volumes == row.volumes]
+    return row if len(blocks) < 2 else Row(_averaged(blocks), row.rung, row.unit, row.marks)
+
+
+def _averaged(points: Sequence[Json]) -> Json:
+    """One point of the means of several; their percentiles cannot be averaged, so it has none."""
+    found = dict(points[0])
+    for way in ("total", "read", "write"):
+        every = [point[way] for point in points if point[way]]
+        if every:
+            means = {key: statistics.fmean(one[key] for one in every) for key in ("iops", "bytes_per_s")}
+            latencies = [one["lat_ns"]["mean"] for one in every if one["lat_ns"]]
+            found[way] = {**means, "lat_ns": {"mean": statistics.fmean(latencies)} if latencies else None}
+    return found
 
 
 def _cells(row: Row, unit: str) -> tuple[str, ...]:
@@ -156,8 +178,8 @@ def _cells(row: Row, unit: str) -> tuple[str, ...]:
 
 
 def read_mixes(results: Json, sections: Sequence[Section]) -> list[Mixes]:
-    """The groups of at least LEAST mixes of a run that compares no conditions."""
-    if results["conditions"]:
+    """The groups of at least LEAST mixes of a run that compares no conditions, its figures means over its blocks."""
+    if len(results["conditions"]) > 1:
         return []
     groups: dict[tuple[Any, ...], list[Section]] = {}
     for section in sections:
@@ -170,8 +192,14 @@ def read_mixes(results: Json, sections: Sequence[Section]) -> list[Mixes]:
         percents = {section.rows[0].point["workload"]["read_percent"] for section in group}
         if len(percents) >= LEAST and len(percents) == len(group):
             ordered = sorted(group, key=lambda s: -float(s.rows[0].point["workload"]["read_percent"]))
-            found.append(Mixes(ordered, _published(results, ordered)))
+            found.append(Mixes(ordered, _published(results, ordered), _summaries(results, ordered)))
     return found
+
+
+def _summaries(results: Json, sections: Sequence[Section]) -> dict[str, Json]:
+    """The summary of each mix, by workload, at the volumes that are shown."""
+    shown = {(section.name, _largest(section).volumes) for section in sections}
+    return {each["workload"]: each for each in results["summaries"] if (each["workload"], each["volumes"]) in shown}
 
 
 def _published(results: Json, sections: Iterable[Section]) -> list[Json]:
@@ -193,7 +221,7 @@ def chart(mixes: Mixes) -> Figure:
     x = [row.point["workload"]["read_percent"] for row in rows]
     style = {"hovertemplate": f"%{{y:,.0f}} {unit}"}
     traces = [
-        line("total", x, [_scaled(row.value, scale) for row in rows], 0, **style),
+        line("total", x, [_scaled(row.value, scale) for row in rows], 0, **_interval(mixes, rows, scale), **style),
         *(
             line(f"{way}s", x, [_scaled((row.point[way] or {}).get(mixes.unit), scale) for row in rows], place, **style)
             for place, way in enumerate(("read", "write"), 1)
@@ -208,6 +236,17 @@ def chart(mixes: Mixes) -> Figure:
     traces += _diamonds(mixes, scale, unit)
     xaxis = {"title": "% reads (the rest are writes)", "range": [104, -4], "dtick": 10}
     return make(traces, xaxis, {"title": unit, "rangemode": "tozero", "tickformat": ",~s"})
+
+
+def _interval(mixes: Mixes, rows: Sequence[Row], scale: float) -> Json:
+    """The 95 % interval of each total, where there are several blocks."""
+    known = [mixes.summaries.get(row.point["workload"]["name"]) or {} for row in rows]
+    if not any(each.get("ci95_high") is not None for each in known):
+        return {}
+    up = [((each.get("ci95_high") or 0.0) - (each.get("mean") or 0.0)) / scale for each in known]
+    down = [((each.get("mean") or 0.0) - (each.get("ci95_low") or 0.0)) / scale for each in known]
+    both = {"array": [max(0.0, arm) for arm in up], "arrayminus": [max(0.0, arm) for arm in down]}
+    return {"error_y": {"type": "data", "symmetric": False, **both, "thickness": 1.3, "width": 4}}
 
 
 def _scaled(value: float | None, scale: float) -> float | None:

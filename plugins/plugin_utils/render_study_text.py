@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ansible_collections.hostmax.storage.plugins.plugin_utils import render_mixes
+from ansible_collections.hostmax.storage.plugins.plugin_utils import render_comparison, render_mixes
 from ansible_collections.hostmax.storage.plugins.plugin_utils.render_comparison import (
     SIGNS,
     Case,
@@ -38,7 +38,7 @@ def conditions_in_full(comparison: Comparison) -> list[str]:
 
 def _for_terminal(row: tuple[str, ...]) -> tuple[str, ...]:
     """Without dashes for what a baseline does not have, and the blocks only where some are missing."""
-    *cells, word, blocks = ("" if cell == "-" else cell for cell in row)
+    *cells, word, blocks, _limit = ("" if cell == "-" else cell for cell in row)
     return (*cells, f"{word} ({blocks.replace(' of ', '/')})" if " of " in blocks else word)
 
 
@@ -103,8 +103,7 @@ def markdown(
     parts = []
     for case in comparison.cases if comparison else ():
         rows = [tuple(escaped(cell) for cell in row) for row in case.rows()]
-        heads = ("Condition", "IOPS", "MiB/s", "Mean", "Against baseline", "95 % interval", "Shown", "Blocks")
-        parts.append(f"## {escaped(case.title)}\n\n" + table(heads, rows, (0, 6)))
+        parts.append(f"## {escaped(case.title)}\n\n" + table(render_comparison.HEADS, rows, (0, 6, 8)))
     if comparison:
         parts.append(escaped(" ".join(line.strip() for line in _notes(comparison))))
     for group in groups:

@@ -60,7 +60,7 @@ def build(run: RunDirectory) -> Json:
     repeats = run.read_repeats()
     points, words = _points(plan, index, hosts, clocks, caps, repeats)
     conditions, unread = conditions_applied.conditions_of_run(run)
-    ladders = _ladders(points, bool(conditions))
+    ladders = _ladders(points, conditions)
     summaries, left_out = conditions_summary.summarise(conditions, points)
     judged = judge.judge(plan, hosts, points, ladders, summaries if conditions else ())
     warnings = index.faults + run.read_notes() + _repeats(repeats) + clock_warnings(clocks) + words + unread + left_out
@@ -79,15 +79,15 @@ def build(run: RunDirectory) -> Json:
     }
 
 
-def _ladders(points: list[Json], conditions: bool) -> list[Json]:
-    """A ladder a workload; of a run that compares conditions one each, from its first block, of several rungs only."""
+def _ladders(points: list[Json], conditions: list[Json]) -> list[Json]:
+    """A ladder a workload, of several blocks the first; where conditions are compared only those of several rungs."""
     groups: dict[tuple[str | None, str], list[Json]] = {}
     for point in points:
         groups.setdefault((point["condition"], point["workload"]["name"]), []).append(point)
-    if conditions:
-        for key, group in groups.items():
-            first = min(point["block"] for point in group)
-            groups[key] = [point for point in group if point["block"] == first]
+    for key, group in groups.items():
+        first = min(point["block"] for point in group)
+        groups[key] = [point for point in group if point["block"] == first]
+    if len(conditions) > 1:
         groups = {key: group for key, group in groups.items() if len({point["volumes"] for point in group}) > 1}
     return [{**ladder.build_ladder(group), "condition": condition} for (condition, _name), group in groups.items()]
 
@@ -141,7 +141,6 @@ def _points(
         engines = {host: head.engine for host, head in heads.items() if head.engine}
         point: Json = {
             **merged,
-            "counters": merged.get("counters") or _counters(samples, merged["hosts_measured"]),
             "condition": planned.get("condition"),
             "block": planned.get("block", 0),
             "repeat": max(merged["repeat"], int(planned["id"] in repeats)),
@@ -160,16 +159,6 @@ def _points(
         points.append(point)
         words += _approximations(planned["id"], heads)
     return points, words
-
-
-def _counters(samples: Mapping[str, Json], hosts: list[str]) -> dict[str, Json]:
-    """What the kernels of the measured hosts counted in the window: NFS by mount, and the network."""
-    found = {}
-    for host in hosts:
-        sample = samples[host]
-        if sample.get("nfs") or sample.get("net"):
-            found[host] = {"nfs": sample.get("nfs"), "net": sample.get("net")}
-    return found
 
 
 def _approximations(point_id: str, heads: Mapping[str, merge.Head]) -> list[str]:

@@ -122,6 +122,12 @@ def host_settings(
         raise SettingsError([f"host {host}: {_end(str(error))}"]) from error
 
 
+def setting_values(variables: Mapping[str, Any]) -> Json:
+    """All settings of a host by name, typed and with their defaults, and not yet seen together; SettingsError."""
+    host = str(variables["inventory_hostname"])
+    return _coerce_all(host, _read(host, variables))
+
+
 def _end(text: str) -> str:
     return text if text.endswith((".", "?")) else text + "."
 

@@ -9,7 +9,31 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypedDict
 
-Unit = Literal["iops", "bytes_per_s"]
+from hostmax.conditions import (
+    Applied,
+    Condition,
+    HostCounters,
+    Limit,
+    Mount,
+    NfsFigures,
+    Summary,
+    TunedKey,
+    Unit,
+)
+
+__all__ = [
+    "Applied",
+    "Condition",
+    "HostCounters",
+    "Limit",
+    "Mount",
+    "NfsFigures",
+    "Plan",
+    "Results",
+    "Summary",
+    "TunedKey",
+    "Unit",
+]
 
 
 class Versions(TypedDict):
@@ -64,78 +88,6 @@ class Host(TypedDict):
     clock_drift_s: float | None
     cap_by: Literal["cgroup v1", "cgroup v2"] | None
     volumes: list[Volume]
-
-
-class Mount(TypedDict):
-    """One NFS mount as its host's kernel told it; `differences` are sentences about what was asked and is not so."""
-
-    name: str | None
-    path: str | None
-    source: str | None
-    asked: str | None
-    effective: dict[str, str | None]
-    vers: str | None
-    nconnect: int | None
-    connections: int | None
-    slots: int | None
-    rsize: int | None
-    wsize: int | None
-    read_ahead_kib: int | None
-    differences: list[str]
-
-
-class TunedKey(TypedDict):
-    key: str | None
-    before: str | None
-    wanted: str | None
-    after: str | None
-    status: str | None
-    note: str | None
-
-
-class Applied(TypedDict):
-    mounts: list[Mount]
-    tuning: list[TunedKey]
-    warnings: list[str]
-
-
-class Condition(TypedDict):
-    """A client practice under comparison; the first of a run is the baseline, `on` names the one it stands on."""
-
-    name: str
-    title: str
-    on: str | None
-    mount: str | None
-    tuning: list[str]
-    applied: dict[str, Applied]
-
-
-class HostCounters(TypedDict):
-    """What a host's kernel counted in the window: NFS by mount, and its network."""
-
-    nfs: dict[str, Any] | None
-    net: dict[str, Any] | None
-
-
-class NfsFigures(TypedDict):
-    """Kernel counters as figures: milliseconds a READ or WRITE, and mean numbers of requests of one connection."""
-
-    per_1000_ios: dict[str, float | None]
-    calls_per_io: float | None
-    queue_ms: float | None
-    rtt_ms: float | None
-    execute_ms: float | None
-    in_flight: float | None
-    slot_wait: float | None
-    socket_wait: float | None
-    connections: int | None
-    max_slots: int | None
-    slots_limit: int | None
-    session_slots: int | None
-    retransmissions: int
-    timeouts: int
-    delays: int
-    reconnects: int
 
 
 class Workload(TypedDict):
@@ -223,7 +175,14 @@ class Series(TypedDict):
     iops: list[float | None]
 
 
-class Cpu(TypedDict):
+class _NewerCpu(TypedDict, total=False):
+    """Shares of one CPU that samples of earlier versions do not have."""
+
+    busiest_softirq: float | None
+    busiest_kernel: float | None
+
+
+class Cpu(_NewerCpu):
     """Shares of a host's CPU time, 0 to 1; `fio_usr` and `fio_sys` are in CPUs."""
 
     busy: float | None
@@ -242,26 +201,6 @@ class Gate(TypedDict):
     measured: float | str | None
     limit: float | str | None
     text: str
-
-
-class Limit(TypedDict):
-    kind: Literal[
-        "service_cap",
-        "offered_rate",
-        "client_cpu",
-        "client_softirq",
-        "queue_depth",
-        "each_volume",
-        "network",
-        "retransmissions",
-        "tcp_socket",
-        "nfs_slots",
-        "nfs_session_slots",
-        "nfs_server",
-        "unknown",
-    ]
-    text: str
-    evidence: list[str]
 
 
 class Point(TypedDict):
@@ -318,38 +257,6 @@ class Ladder(TypedDict):
     knee_volumes: int | None
     maximum: Maximum | None
     limit: Limit | None
-
-
-class Summary(TypedDict):
-    """A workload under a condition over its blocks; `n` of them count. Intervals are 95 %, None with one block."""
-
-    condition: str | None
-    workload: str
-    volumes: int
-    unit: Unit
-    blocks: int
-    n: int
-    mean: float | None
-    ci95_low: float | None
-    ci95_high: float | None
-    iops: float | None
-    bytes_per_s: float | None
-    lat_ns: float | None
-    ratio_to_baseline: float | None
-    ratio_ci95_low: float | None
-    ratio_ci95_high: float | None
-    ratio_pairs: int
-    status: (
-        Literal["baseline", "faster", "slower", "no difference shown", "inconclusive: one block", "not compared"] | None
-    )
-    parent: str | None
-    ratio_to_parent: float | None
-    parent_ratio_ci95_low: float | None
-    parent_ratio_ci95_high: float | None
-    parent_ratio_pairs: int
-    parent_status: Literal["faster", "slower", "no difference shown", "inconclusive: one block", "not compared"] | None
-    counters: NfsFigures | None
-    explanation: list[str]
 
 
 class Verdict(TypedDict):

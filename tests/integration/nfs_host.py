@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import time
+import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -22,7 +23,13 @@ from ansible_collections.hostmax.storage.plugins.module_utils import (
 )
 
 # every change, and every line of the journal, goes through one of these
-STEPS = ("_append", "_mkdir", "command", "set_read_ahead", "_write")
+STEPS = {
+    ("journal.py", "_append"),
+    ("bounded.py", "call"),
+    ("bounded.py", "command"),
+    ("nfs_live.py", "set_read_ahead"),
+    ("fstab.py", "_write"),
+}
 DIED = 42
 
 
@@ -81,15 +88,15 @@ def crashed(run_id, mounts, undo=False):
 
 
 def dies_at_step(number, work):
-    """Run the work in a child that ends, as if killed, at its n-th call of or return from a step."""
+    """Run the work in a child that ends, as if killed, when it has done its n-th step."""
     pid = os.fork()
     if pid == 0:
         left = [number]
 
         def trace(frame, event, _arg):
-            if frame.f_code.co_name not in STEPS or "module_utils" not in frame.f_code.co_filename:
+            if (os.path.basename(frame.f_code.co_filename), frame.f_code.co_name) not in STEPS:
                 return None
-            if event in ("call", "return"):
+            if event == "return":
                 left[0] -= 1
                 if left[0] == 0:
                     os._exit(DIED)
@@ -98,9 +105,14 @@ def dies_at_step(number, work):
         sys.settrace(trace)
         try:
             work()
-        finally:
             os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == DIED
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    assert status in (0, DIED), f"the work failed by itself before its step {number}"
+    return status == DIED
 
 
 def snapshot():

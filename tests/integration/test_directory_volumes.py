@@ -217,10 +217,10 @@ def test_a_file_system_without_direct_io_is_told_before_the_first_point(place, r
 
 @pytest.fixture
 def measuring(place, results, state, tmp_path):
-    """A run that is in its first point."""
-    asked = settings(results, place, hostmax_runtime_s=20, hostmax_patience_s=5)
+    """A run that is in its second point."""
+    asked = settings(results, place, workloads=[READS, WRITES], hostmax_runtime_s=8, hostmax_patience_s=5)
     run = Started("host_max", asked, tmp_path / "log", HOSTMAX_STATE=str(state))
-    run.wait_for("TASK [hostmax.storage.measure : Follow the agent]")
+    run.wait_for("[1/2]")
     assert soon(lambda: processes_of(run_id_of(results)))
     assert own_directories(place) == [f"hostmax-{run_id_of(results)}-localhost"]
     yield run
@@ -237,7 +237,7 @@ def agent_of(state: pathlib.Path, run_id: str) -> int:
 def test_an_interrupted_controller_leaves_no_file(measuring, place, state, results, number):
     measuring.send(number)
     assert measuring.end() != 0
-    assert soon(lambda: left_behind(state, run_id_of(results)) == [])
+    assert soon(lambda: left_behind(state, run_id_of(results)) == []), left_behind(state, run_id_of(results))
     assert [path.name for path in place.iterdir()] == ["user.txt"]
 
 
@@ -264,7 +264,7 @@ def test_a_run_that_is_interrupted_while_it_lays_out_leaves_no_file(place, resul
     run.wait_for("test files laid out")
     run.send(signal.SIGINT)
     assert run.end() != 0
-    assert soon(lambda: left_behind(state, run_id_of(results)) == [])
+    assert soon(lambda: left_behind(state, run_id_of(results)) == []), left_behind(state, run_id_of(results))
     assert [path.name for path in place.iterdir()] == ["user.txt"]
 
 

@@ -161,6 +161,12 @@ def test_a_lab_that_was_taken_down_leaves_nothing(kernel_lab, tmp_path):
         assert list(sockets.iterdir())
         # the network of two labs is not one: the other's server is not there
         assert lab.clients[0].ssh(["ping", "-c", "1", "-W", "1", kernel_lab.server.address]).returncode != 0
+        # also one that was switched off and on again is known
+        lab.clients[0].power_off()
+        assert len(processes_of(tmp_path)) == 1
+        lab.clients[0].start()
+        ours += processes_of(tmp_path)
+        assert len(processes_of(tmp_path)) == 2
     assert not any(map(host_state.is_alive, ours))
     assert not sockets.exists()
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]

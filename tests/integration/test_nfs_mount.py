@@ -350,16 +350,16 @@ def test_a_crash_between_any_two_steps_of_mounting_leaves_nothing_once_restored(
         volume("vers=3,nconnect=2", "/mnt/a/vol1", persistent=True, read_ahead_kib=512),
         volume("vers=4.1", "mounts/vol2", "vol2"),
     ]
-    found = host.do("crashed", run_id="test", mounts=mounts, timeout_s=900)
+    found = host.do("crashed", run_id="test", mounts=mounts, timeout_s=1500)
     assert found["bad"] == []
-    assert found["steps"] > 30
+    assert found["steps"] > 20
 
 
 def test_a_crash_between_any_two_steps_of_putting_back_leaves_nothing_once_restored_again(host, volume):
     mounts = [volume("vers=3,nconnect=2", "/mnt/a/vol1", persistent=True, read_ahead_kib=512)]
     found = host.do("crashed", run_id="test", mounts=mounts, undo=True, timeout_s=900)
     assert found["bad"] == []
-    assert found["steps"] > 10
+    assert found["steps"] >= 8
 
 
 def test_mounted_twice_and_put_back_twice_is_as_once(host, volume):

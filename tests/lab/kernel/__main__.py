@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import pathlib
 import shlex
+import signal
 import sys
 
 from ..machine import LabError
@@ -31,6 +32,8 @@ def main() -> int:
     parser.add_argument("action", choices=["up", "down", "status", "inventory", "check"])
     action = parser.parse_args().action
     lab = KernelLab()
+    # ended while it builds or boots, it takes down what it made
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(143))
     try:
         reason = missing()
         if action == "check" and reason:

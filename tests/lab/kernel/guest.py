@@ -14,7 +14,7 @@ import socket
 import subprocess
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.module_utils import host_state
@@ -34,10 +34,16 @@ class Guest:
     """A guest of a lab; ``KernelLab`` makes it. ``addresses`` are those in the storage network."""
 
     def __init__(
-        self, name: str, directory: pathlib.Path, addresses: Sequence[str], memory_mib: int, state: dict[str, Any]
+        self,
+        name: str,
+        directory: pathlib.Path,
+        addresses: Sequence[str],
+        memory_mib: int,
+        state: dict[str, Any],
+        save: Callable[[], None],
     ) -> None:
         self.name, self.addresses, self.memory_mib = name, list(addresses), memory_mib
-        self._directory, self._state = directory, state
+        self._directory, self._state, self._save = directory, state, save
 
     @property
     def address(self) -> str:
@@ -80,6 +86,7 @@ class Guest:
             )
         finally:
             os.close(tap)
+        self._save()
 
     def is_on(self) -> bool:
         """Whether its QEMU process runs."""
@@ -116,6 +123,7 @@ class Guest:
                 os.kill(who["pid"], signal.SIGKILL)
             machine.wait_for(lambda: not host_state.is_alive(who), f"{self.name} is still on")
         self._own["process"] = None
+        self._save()
 
     def reboot(self, clean: bool = True, limit_s: float = BOOT_LIMIT_S) -> None:
         """Off and on again, and wait until it answers; not ``clean`` is a power cut."""
@@ -143,6 +151,8 @@ class Guest:
 
     def freeze(self) -> None:
         """Stop its processors: it answers nobody, as a machine that hangs."""
+        if not self.is_on():
+            raise LabError(f"{self.name} is off.")
         os.kill(self._own["process"]["pid"], signal.SIGSTOP)
 
     def thaw(self) -> None:

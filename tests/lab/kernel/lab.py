@@ -57,7 +57,7 @@ class KernelLab:
     def _load(self) -> None:
         with contextlib.suppress(OSError, ValueError):
             self._state = json.loads((self.directory / "lab.json").read_text())
-        self.guests = {name: Guest(name, self.directory, *GUESTS[name], self._state) for name in self._names}
+        self.guests = {name: Guest(name, self.directory, *GUESTS[name], self._state, self.save) for name in self._names}
 
     def save(self) -> None:
         """Write down which processes are ours."""
@@ -144,7 +144,6 @@ class KernelLab:
         for guest in self.guests.values():
             guest.install(made)
             guest.start()
-            self.save()
         self._wait()
         self.inventory()
 

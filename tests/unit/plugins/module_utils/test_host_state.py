@@ -193,3 +193,19 @@ def test_a_work_directory_names_its_machine_and_holds_nothing_else(state):
     assert os.listdir(path) == [".machine"]
     with open(os.path.join(path, ".machine")) as handle:
         assert handle.read().split()[0] == host_state.boot_id()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a mount")
+def test_a_work_directory_with_something_mounted_in_it_stays(state, request):
+    path = os.path.join(host_state.make_work_dir("run1"), "mounts")
+    os.mkdir(path)
+    subprocess.run(["mount", "-t", "tmpfs", "hostmax-test", path], check=True)
+    request.addfinalizer(lambda: subprocess.run(["umount", path], check=False))
+    with open(os.path.join(path, "user.txt"), "w") as handle:
+        handle.write("mine")
+    with pytest.raises(HostError, match="is still mounted; unmount it"):
+        host_state.remove_work_dir("run1")
+    assert os.listdir(path) == ["user.txt"]
+    subprocess.run(["umount", path], check=True)
+    host_state.remove_work_dir("run1")
+    assert not (state / "run1").exists()

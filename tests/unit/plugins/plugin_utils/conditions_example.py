@@ -53,6 +53,7 @@ STUDY = (
     ({"name": "64k-read", "rw": "read", "block_size": "64k", "io_depth": 128, "num_jobs": 4}, 24_600.0),
     ({"name": "64k-write", "rw": "write", "block_size": "64k", "io_depth": 128, "num_jobs": 4}, 14_100.0),
 )
+STUDIED = [workload["name"] for workload, _iops in STUDY]
 
 
 def practices(
@@ -89,30 +90,50 @@ def practices(
         "stages": stages,
     }
     run = _made(directory, plan)
-    for host in names:
-        run.host_path(host).mkdir(parents=True, exist_ok=True)
-        made = {str(stage["number"]): _switch(stage["condition"]) for stage in stages}
-        (run.host_path(host) / "stages.json").write_text(json.dumps(made))
+    _tell_stages(run, names, stages)
     _measure(run, plan, rng, lost, noise)
     return run
 
 
-def limits(directory: Any, hosts: int = 12, expect: Any = None, **settings: Any) -> RunDirectory:
-    """A run of nfs_limits: 256 KiB sequential and 8 KiB random, from reads alone to writes alone."""
+def limits(directory: Any, hosts: int = 12, expect: Any = None, blocks: int = 1, **settings: Any) -> RunDirectory:
+    """A run of nfs_limits: 256 KiB sequential and 8 KiB random, from reads alone to writes alone, one condition."""
     rng = random.Random(4)
     names = [f"client{number:02}" for number in range(1, hosts + 1)]
-    points = []
-    for block, rw, size in (("256k", "rw", 262144), ("8k", "randrw", 8192)):
-        for percent in range(100, -1, -10):
-            kind = {100: rw.replace("rw", "") + "read", 0: rw.replace("rw", "") + "write"}.get(percent, rw)
-            workload = {"name": f"{block}-{kind}-{percent}", "rw": kind, "block_size_bytes": size}
-            workload.update(io_depth=32, num_jobs=4, read_percent=percent, working_set=2**40 // hosts)
-            points.append(_planned(len(points) + 1, workload, names, f"r{percent}"))
+    points, stages = [], []
+    for block in range(1, blocks + 1):
+        stage = {"number": block, "condition": "nconnect16", "block": block, "points": []}
+        for workload in _mixes(hosts):
+            point = _planned(len(points) + 1, workload, names, f"b{block}-nconnect16")
+            points.append({**point, "condition": "nconnect16", "block": block, "stage": block})
+            stage["points"].append(point["id"])
+        stages.append(stage)
     expect = expect or {"profile": "azure_netapp_files", "volume": "large"}
-    plan = _plan("nfs_limits", names, points, {"hostmax_expect": expect, **settings})
+    plan = {
+        **_plan("nfs_limits", names, points, {"hostmax_expect": expect, **settings}),
+        "conditions": [{"name": "nconnect16", "title": "16 connections", "on": None, "mount": CONNECTED, "tuning": []}],
+        "stages": stages,
+    }
     run = _made(directory, plan)
+    _tell_stages(run, names, stages)
     _measure(run, plan, rng, (), 0.005)
     return run
+
+
+def _mixes(hosts: int) -> list[Json]:
+    found = []
+    for block, rw, size in (("256k-seq", "rw", 262144), ("8k-rand", "randrw", 8192)):
+        for percent in range(100, -1, -10):
+            kind = {100: rw.replace("rw", "") + "read", 0: rw.replace("rw", "") + "write"}.get(percent, rw)
+            workload = {"name": f"{block}-r{percent}", "rw": kind, "block_size_bytes": size, "io_depth": 32}
+            found.append({**workload, "num_jobs": 4, "read_percent": percent, "working_set": 2**40 // hosts})
+    return found
+
+
+def _tell_stages(run: RunDirectory, hosts: list[str], stages: list[Json]) -> None:
+    for host in hosts:
+        run.host_path(host).mkdir(parents=True, exist_ok=True)
+        made = {str(stage["number"]): _switch(stage["condition"]) for stage in stages}
+        (run.host_path(host) / "stages.json").write_text(json.dumps(made))
 
 
 def _planned(number: int, workload: Json, hosts: list[str], tail: str) -> Json:
@@ -173,7 +194,7 @@ def _measure(run: RunDirectory, plan: Json, rng: random.Random, lost: Any, noise
 
 def _volume(point: Json, share: float) -> Json:
     workload = point["workload"]
-    iops = share * (_study_iops(point) if "condition" in point else _mix_iops(workload))
+    iops = share * (_mix_iops(workload) if workload["name"] not in STUDIED else _study_iops(point))
     outstanding = workload["io_depth"] * workload["num_jobs"]
     ways = {}
     for way, percent in (("read", workload["read_percent"]), ("write", 100 - workload["read_percent"])):
@@ -200,7 +221,7 @@ def _mix_iops(workload: Json) -> float:
 
 def _nfs(point: Json, measured: Json) -> Json:
     """Counters as the kernel's client would have had them."""
-    place = NAMES.index(point["condition"]) if "condition" in point else 3
+    place = NAMES.index(point["condition"])
     ios = sum(way["ios"] for way in (measured["read"], measured["write"]) if way)
     mean_ms = max(way["lat_ns"]["mean"] for way in (measured["read"], measured["write"]) if way) / 1e6
     connections = 16 if place >= 3 else 1

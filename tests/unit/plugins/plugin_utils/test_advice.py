@@ -59,7 +59,7 @@ def test_a_working_set_that_fits_the_servers_memory_is_told(tmp_path, memory, to
     found = a_run(tmp_path, hostmax_server_memory=memory)
     words = [word for word in found["warnings"] if "fits into the server's memory" in word]
     assert bool(words) is told
-    assert not [word for word in words if word.startswith("8k-randwrite-0")], "writes are not answered from a cache"
+    assert not [word for word in words if word.startswith("8k-rand-r0")], "writes are not answered from a cache"
 
 
 def test_the_slots_of_a_client_are_those_of_each_server_once():

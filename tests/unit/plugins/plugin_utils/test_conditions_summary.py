@@ -27,6 +27,7 @@ def a_point(condition, block, iops, workload="w", counted=True, volumes=1):
         "counted": counted,
         "total": total,
         "per_host": {},
+        "limit": None,
         "counters": {},
     }
 
@@ -196,6 +197,11 @@ def test_counters_explain_what_a_condition_changed(practices):
     assert "GETATTR, ACCESS and LOOKUP: 9.1 for 1,000 I/Os, 812.0 with baseline." in told
     told = " ".join(summary_of(practices, "nconnect16")["explanation"])
     assert told.startswith("16 connections to the server, 1 with tuned")
+
+
+def test_what_held_most_blocks_back_is_told_of_the_condition(practices):
+    assert summary_of(practices, "baseline")["limit"]["kind"] == "nfs_slots"
+    assert summary_of(practices, "nconnect16")["limit"]["kind"] == "nfs_server"
 
 
 def test_one_block_of_two_conditions(tmp_path):

@@ -243,9 +243,9 @@ def test_the_headline_of_mixes_is_the_highest_of_the_first_group(limits):
 
 def test_a_mix_that_is_not_counted_is_marked_and_in_no_line(limits):
     broken = json.loads(json.dumps(limits))
-    point = next(p for p in broken["points"] if p["workload"]["name"] == "8k-randrw-50")
+    point = next(p for p in broken["points"] if p["workload"]["name"] == "8k-rand-r50")
     point.update(counted=False, status="unsteady")
-    ladder = next(ladder for ladder in broken["ladders"] if ladder["workload"] == "8k-randrw-50")
+    ladder = next(ladder for ladder in broken["ladders"] if ladder["workload"] == "8k-rand-r50")
     ladder.update(maximum=None, limit=None)
     figure = render_mixes.chart(render_mixes.read_mixes(broken, read_sections(broken))[1])
     by_name = {trace["name"]: trace for trace in figure["data"]}
@@ -254,9 +254,28 @@ def test_a_mix_that_is_not_counted_is_marked_and_in_no_line(limits):
     assert 'class="uncounted"' in page(broken)[0]
 
 
+def test_mixes_of_several_blocks_are_means_with_intervals(tmp_path):
+    found = results.build(example.limits(tmp_path, hosts=2, blocks=3))
+    group = render_mixes.read_mixes(found, read_sections(found))[1]
+    total = render_mixes.chart(group)["data"][0]
+    summary = next(each for each in found["summaries"] if each["workload"] == "8k-rand-r100")
+    assert (summary["n"], total["y"][0]) == (3, pytest.approx(summary["mean"]))
+    assert total["error_y"]["array"][0] == pytest.approx(summary["ci95_high"] - summary["mean"])
+    row = group.cells()[0]
+    assert (row[1], row[6]) == (f"{summary['iops']:,.0f}", "-"), "percentiles of blocks are not averaged"
+    assert "means of 3 blocks" in page(found)[0]
+
+
+def test_one_condition_alone_is_told_how_it_was_mounted_and_compared_with_nothing(limits):
+    body, _whole = page(limits)
+    assert "How the volumes were mounted" in body
+    assert "Conditions compared" not in body
+    assert cases(limits) == {}
+
+
 def test_two_workloads_of_one_block_size_are_no_curve(limits):
     few = {**limits, "points": [p for p in limits["points"] if p["workload"]["read_percent"] in (100, 0)]}
-    few["ladders"] = [ladder for ladder in limits["ladders"] if re.search(r"-(100|0)$", ladder["workload"])]
+    few["ladders"] = [ladder for ladder in limits["ladders"] if re.search(r"-r(100|0)$", ladder["workload"])]
     assert render_mixes.read_mixes(few, read_sections(few)) == []
 
 
