@@ -132,8 +132,7 @@ def unescape(word: str) -> str:
 
 def _mount(lines: Sequence[str]) -> Mount:
     head = _HEAD.match(lines[0])
-    assert head is not None
-    source, path, fstype, statvers = head.groups()
+    source, path, fstype, statvers = head.groups() if head else ("", "", "", None)
     options, age_s, events, volume, xprts, ops = "", None, {}, {}, [], {}
     for line in lines[1:] if statvers else ():
         label, _colon, rest = line.strip().partition(":")

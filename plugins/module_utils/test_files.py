@@ -165,7 +165,8 @@ def _make(book: Journal, place: _Place) -> list[tuple[str, int]]:
         )
         _make_directory(place)
         entry = _entry_of(book, place.path)
-    assert entry is not None
+    if entry is None:
+        raise host_state.HostError(f"The journal {book.path} lost the record of {place.path}; restore the run.")
     done = dict(entry.done or {"inode": os.lstat(place.path).st_ino, "files": {}})
     if entry.done is None:
         book.done(entry.id, **done)

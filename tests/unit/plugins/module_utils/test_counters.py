@@ -80,7 +80,7 @@ def test_longer_texts_are_read_less_often_and_those_inside_the_window_count(monk
     now_s = iter(float(n) for n in range(10))
     monkeypatch.setattr(counters.time, "time", lambda: next(now_s))
     sampler = counters.Sampler([], 0.0, readers={"long": lambda time_s: f"at {time_s}"}, readers_s=3.0)
-    for _ in range(10):
+    for _each in range(10):
         sampler.tick()
     assert [shot.time_s for shot in sampler.snapshots if shot.readings] == [0.0, 3.0, 6.0, 9.0]
     assert sampler.readings_inside(1.0, 8.0, "long") == ("at 3.0", "at 6.0")

@@ -32,7 +32,7 @@ def a_point(condition, block, iops, workload="w", counted=True, volumes=1):
     }
 
 
-A_AND_B = [{"name": "a", "on": None}, {"name": "b", "on": "a"}, {"name": "c", "on": "b"}]
+A_AND_B = ({"name": "a", "on": None}, {"name": "b", "on": "a"}, {"name": "c", "on": "b"})
 
 
 def summarised(points, conditions=A_AND_B):

@@ -24,8 +24,8 @@ def setting(volume="regular", **more):
     return {"profile": PROFILE, "volume": volume, **more}
 
 
-def resolved(volume, rw, block_size, hosts=HOSTS, n_volumes=1, **more):
-    return expectations.resolve_expectations(setting(volume, **more), hosts, doing(rw, block_size), n_volumes)
+def resolved(volume, rw, block_size, hosts=None, n_volumes=1, **more):
+    return expectations.resolve_expectations(setting(volume, **more), hosts or HOSTS, doing(rw, block_size), n_volumes)
 
 
 JUDGED = [
@@ -61,8 +61,8 @@ def test_another_block_size_mix_or_pattern_is_not_judged(volume, rw, block_size,
     assert expectations.resolve_expectations(setting(volume), HOSTS, doing(rw, block_size, **more), 1) == []
 
 
-def names(volume, rw, block_size, unit, hosts=HOSTS, **more):
-    found = expectations.observed_references(setting(volume), hosts, doing(rw, block_size, **more), unit)
+def names(volume, rw, block_size, unit, hosts=None, **more):
+    found = expectations.observed_references(setting(volume), hosts or HOSTS, doing(rw, block_size, **more), unit)
     return [(each["name"], each["value"], each["date"]) for each in found]
 
 

@@ -226,8 +226,8 @@ def test_the_chart_of_mixes_goes_from_reads_to_writes_and_shows_what_was_publish
     assert by_name["total"]["x"] == list(range(100, -1, -10))
     assert by_name["writes"]["y"][0] is None
     published = by_name["published, large volume"]
-    assert [value for value in published["y"][::3]] == [709_000, 474_000]
-    assert [place for place in published["x"][::3]] == [100, 0]
+    assert list(published["y"][::3]) == [709_000, 474_000]
+    assert list(published["x"][::3]) == [100, 0]
     colours = [trace["line"]["color"] for trace in figure["data"]]
     assert len(set(colours)) == len(colours)
     assert set(colours) <= set(COLOUR.values())
@@ -236,7 +236,7 @@ def test_the_chart_of_mixes_goes_from_reads_to_writes_and_shows_what_was_publish
 def test_the_headline_of_mixes_is_the_highest_of_the_first_group(limits):
     text = render_text.summary(limits)
     assert text.startswith("Maximum of all hosts: ")
-    assert "MiB/s at 256 KiB sequential, 100/0 reads/writes, with 1 volume on each" in text.split("\n")[0]
+    assert "MiB/s at 256 KiB sequential, 100/0 reads/writes, with 1 volume on each" in text.split("\n", maxsplit=1)[0]
     assert max(map(len, text.splitlines())) <= render_text.COLUMNS
     assert render_files.render_markdown(limits).count("| Reads / writes |") == 2
 
