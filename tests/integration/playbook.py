@@ -62,7 +62,7 @@ def arguments(name: str, settings: dict, *options: str) -> list[str]:
 
 
 def play(
-    name: str, settings: dict, *options: str, cwd: pathlib.Path | None = None, **env: str
+    name: str, settings: dict, *options: str, cwd: pathlib.Path | None = None, limit_s: float = 300, **env: str
 ) -> subprocess.CompletedProcess:
     """Run a playbook by its full name to its end, from a directory that is not the checkout."""
     return subprocess.run(
@@ -73,7 +73,7 @@ def play(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=300,
+        timeout=limit_s,
         check=False,
     )
 

@@ -49,7 +49,7 @@ def told(tmp_path, state, volumes, *options, workloads=("4k-randwrite",), **env)
 
 def test_a_missing_volume_is_not_created(tmp_path, state):
     path = tmp_path / "not-there"
-    assert f"volume vol01 ({path})" in told(tmp_path, state, [{"path": str(path)}])
+    assert f"volume vol01 ({path})" in told(tmp_path, state, [{"path": str(path), "kind": "block"}])
     assert not path.exists()
 
 
@@ -76,11 +76,16 @@ def test_a_volume_with_a_file_system_is_not_written(tmp_path, state, device):
 def test_a_volume_named_twice_through_a_link_is_refused(tmp_path, state, device):
     link = tmp_path / "alias"
     link.symlink_to(device)
-    assert "vol01" in told(tmp_path, state, [{"path": device}, {"path": str(link)}])
+    assert "vol01" in told(tmp_path, state, [{"path": device}, {"path": str(link), "kind": "block"}])
 
 
-def test_a_directory_is_no_volume(tmp_path, state):
-    assert "is not a block device" in told(tmp_path, state, [{"path": str(tmp_path)}])
+def test_a_directory_is_no_block_volume(tmp_path, state):
+    assert "is not a block device" in told(tmp_path, state, [{"path": str(tmp_path), "kind": "block"}])
+
+
+def test_a_directory_needs_a_workload_that_says_how_much_of_it_is_used(tmp_path, state):
+    said = told(tmp_path, state, [{"path": str(tmp_path)}])
+    assert "working_set" in said
 
 
 def test_an_fio_that_is_too_old_is_refused(tmp_path, state, device):
