@@ -18,14 +18,8 @@ LIGHT = {
     "hostmax_settle_s": 3,
     "hostmax_fail_on": "never",
 }
-READ = {
-    "name": "8k-light",
-    "rw": "randread",
-    "block_size": "8k",
-    "io_depth": 1,
-    "working_set": "8MiB",
-    "engine": "libaio",
-}
+LIGHT_IO = {"block_size": "8k", "io_depth": 1, "engine": "libaio"}
+READ = {**LIGHT_IO, "name": "8k-light", "rw": "randread", "working_set": "8MiB"}
 KEY = "net.core.rmem_max"
 
 
@@ -120,13 +114,9 @@ def test_the_limits_of_a_volume_are_measured_over_mixes_and_split_over_clients(k
         "hostmax_results": str(tmp_path),
         "hostmax_nfs_volumes": [{"source": kernel_lab.source("vol1")}],
         "hostmax_total_working_set": "32MiB",
-        "hostmax_read_percents": [100, 50],
         "hostmax_workloads": [
-            {"name": "8k-mix-r100", "rw": "randread", "block_size": "8k", "io_depth": 1, "engine": "libaio"},
-            {
-                **{"name": "8k-mix-r50", "rw": "randrw", "read_percent": 50, "block_size": "8k"},
-                **{"io_depth": 1, "engine": "libaio"},
-            },
+            {**LIGHT_IO, "name": "8k-mix-r100", "rw": "randread"},
+            {**LIGHT_IO, "name": "8k-mix-r50", "rw": "randrw", "read_percent": 50},
         ],
         "hostmax_nic_bytes_per_s": "1562MB",
     }
@@ -152,7 +142,8 @@ def test_clients_are_prepared_once_and_put_back_once(kernel_lab, tmp_path):
     mounts = [{"source": kernel_lab.source("vol1"), "path": "/mnt/vol1", "profile": "azure_eda_2025"}]
     settings = {**PREPARED, "hostmax_nfs_mounts": mounts}
     client = kernel_lab.clients[0]
-    look = "sysctl -a 2>/dev/null | grep -E '^(net.core|net.ipv4.tcp|vm.dirty|sunrpc)'; ls /etc/sysctl.d /mnt; cat /etc/fstab"
+    keys = "^(net.core|net.ipv4.tcp|vm.dirty|sunrpc)"
+    look = f"sysctl -a 2>/dev/null | grep -E '{keys}'; ls /etc/sysctl.d /mnt; cat /etc/fstab"
     before = client.run(look)
 
     def run(playbook, *words):
