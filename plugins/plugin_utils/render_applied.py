@@ -15,19 +15,15 @@ from ansible_collections.hostmax.storage.plugins.plugin_utils.render_model impor
 Json = dict[str, Any]
 
 HEADS = ("Condition", "Hosts", "Asked for", "In effect", "Connections", "Slots each", "Tuned keys", "Unlike")
-# what a mount has anyway says nothing
-_EVERYDAY = (
-    "rw",
-    "sec",
-    "addr",
-    "clientaddr",
-    "mountaddr",
-    "mountport",
-    "mountproto",
-    "mountvers",
-    "local_lock",
-    "proto",
-)
+# addresses say nothing of a practice
+_EVERYDAY = ("rw", "addr", "clientaddr", "mountaddr", "mountport", "mountvers", "mountproto", "namlen", "local_lock")
+# what the kernel does where nothing else is asked (nfs(5)); results.json has all of it
+_DEFAULTS = {
+    **dict.fromkeys(("ac", "acl", "dev", "diratime", "exec", "lock", "rdirplus", "resvport", "sharecache"), "yes"),
+    **dict.fromkeys(("suid", "write"), "yes"),
+    **dict.fromkeys(("fsc", "softreval", "sync"), "no"),
+    **{"atime": "relatime", "lookupcache": "all", "retrans": "2", "sec": "sys", "timeo": "600", "minorversion": "0"},
+}
 MOST_UNLIKE = 4
 
 
@@ -79,7 +75,7 @@ def _options(mount: Json) -> str:
     shown_options = [
         clean(name if value in (None, "", "true", "True") else f"{name}={value}")
         for name, value in mount["effective"].items()
-        if name not in _EVERYDAY
+        if name not in _EVERYDAY and value != _DEFAULTS.get(name)
     ]
     return ", ".join(shown_options)
 
