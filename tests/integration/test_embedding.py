@@ -302,7 +302,9 @@ def test_two_runs_that_would_measure_each_other_and_one_is_refused_by_name(bench
         bench.until(bench.measuring)
         return other.run(env={"HOSTMAX_STATE": str(bench.state)})
 
-    first, refused = together(lambda: bench.run(settings=ANY_FIGURES), second)
+    # long enough for the second one to come, also on a busy machine
+    long = {**ANY_FIGURES, "hostmax_volume_counts": [1], "hostmax_runtime_s": 20}
+    first, refused = together(lambda: bench.run(settings=long), second)
     assert first.status == "passed"
     assert isinstance(refused, hostmax.HostmaxError)
     assert "two runs at once would measure each other" in str(refused)
