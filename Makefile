@@ -1,6 +1,7 @@
 # make host-max   measure 20 thin volumes on this machine, from nothing
 # make check      lint, types, unit tests (for every commit)
 # make test       everything, on real fio and real devices (needs root)
+# make guests     all tests on guests with a kernel of their own, also those that take long when these are emulated
 # make lab-up     three guests with a kernel of their own, a server of NFS and two clients; make lab-down ends them
 PYTHON ?= python3
 BIN := .venv/bin
@@ -11,7 +12,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export PYTHONUNBUFFERED := 1
 ARGS ?=
 
-.PHONY: host-max check lint unit test integration molecule sanity benchmark lab-up lab-down clean
+.PHONY: host-max check lint unit test integration molecule sanity benchmark guests lab-up lab-down clean
 .SILENT:
 
 host-max: .venv/.ready
@@ -31,6 +32,10 @@ unit: .venv/.ready-test
 test: .venv/.ready-test lint
 	.ci/packages
 	.ci/with_guests .ci/all
+
+guests: .venv/.ready-test
+	.ci/packages
+	HOSTMAX_THOROUGH=1 .ci/with_guests sh -c '.ci/molecule && python -m pytest tests/integration/test_nfs_*.py tests/integration/test_kernel_lab.py'
 
 integration: .venv/.ready-test
 	python -m pytest tests/integration

@@ -100,7 +100,7 @@ def _named_volumes(entries: Sequence[Mapping[str, Any]]) -> list[Json]:
         path = entry["path"]
         if not path.startswith("/"):
             raise ValueRefused(f"{where}: the path {path!r} is not absolute; give one like /dev/disk/by-path/…")
-        kind = entry.get("kind") or ("block" if path.startswith("/dev/") else "directory")
+        kind = entry.get("kind") or _kind(entry)
         if kind == "directory":
             path = _directory(where, entry)
         try:
@@ -114,6 +114,12 @@ def _named_volumes(entries: Sequence[Mapping[str, Any]]) -> list[Json]:
         volumes.append(_volume(name=name, path=path, size_bytes=size_bytes, kind=kind, **told))
     _refuse_doubles(volumes)
     return volumes
+
+
+def _kind(entry: Mapping[str, Any]) -> str:
+    """What an entry must mean that does not say it: only devices are below /dev, or have a size or an identity."""
+    of_a_device = any(entry.get(key) is not None for key in ("size", "identity", "overwrite"))
+    return "block" if of_a_device or str(entry["path"]).startswith("/dev/") else "directory"
 
 
 def _directory(where: str, entry: Mapping[str, Any]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from _pytest.runner import runtestprotocol
 
@@ -27,6 +29,15 @@ def kernel_lab():
     yield guests
     if ours:
         guests.down()
+
+
+def pytest_collection_modifyitems(items):
+    """What takes minutes on emulated guests is run by ``make guests``."""
+    if os.environ.get("HOSTMAX_THOROUGH"):
+        return
+    for item in items:
+        if item.get_closest_marker("thorough"):
+            item.add_marker(pytest.mark.skip(reason="takes minutes on emulated guests: make guests"))
 
 
 def pytest_runtest_protocol(item, nextitem):

@@ -15,7 +15,7 @@ from tests.lab.kernel import KernelLab
 
 from .playbook import PLAYBOOK, ROOT, environment, soon
 
-pytestmark = [pytest.mark.root, pytest.mark.guests]
+pytestmark = [pytest.mark.root, pytest.mark.guests, pytest.mark.thorough]
 
 
 @pytest.fixture

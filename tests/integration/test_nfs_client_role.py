@@ -9,6 +9,8 @@ import pytest
 
 from .playbook import PLAYBOOK, environment
 
+pytestmark = [pytest.mark.root, pytest.mark.guests, pytest.mark.thorough]
+
 PLAY = [
     {
         "hosts": "all",

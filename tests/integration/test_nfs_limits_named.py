@@ -12,7 +12,7 @@ from ansible_collections.hostmax.storage.plugins.module_utils import fio_job
 from ansible_collections.hostmax.storage.plugins.module_utils.sample_pack import pack_sample
 from ansible_collections.hostmax.storage.plugins.plugin_utils import gates, limits, merge
 
-pytestmark = [pytest.mark.root, pytest.mark.guests]
+pytestmark = [pytest.mark.root, pytest.mark.guests, pytest.mark.thorough]
 
 PLUGINS = pathlib.Path(__file__).resolve().parents[2] / "plugins"
 MOUNT = "/mnt/limits"

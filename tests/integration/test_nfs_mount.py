@@ -345,6 +345,7 @@ def test_a_directory_that_was_there_before_stays(host, volume):
 # -- put back ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_crash_between_any_two_steps_of_mounting_leaves_nothing_once_restored(host, volume):
     mounts = [
         volume("vers=3,nconnect=2", "/mnt/a/vol1", persistent=True, read_ahead_kib=512),
@@ -355,6 +356,7 @@ def test_a_crash_between_any_two_steps_of_mounting_leaves_nothing_once_restored(
     assert found["steps"] > 20
 
 
+@pytest.mark.thorough
 def test_a_crash_between_any_two_steps_of_putting_back_leaves_nothing_once_restored_again(host, volume):
     mounts = [volume("vers=3,nconnect=2", "/mnt/a/vol1", persistent=True, read_ahead_kib=512)]
     found = host.do("crashed", run_id="test", mounts=mounts, undo=True, timeout_s=900)
@@ -410,6 +412,7 @@ def silence(host):
     host.guest.run(f"ip route del {route}", check=False)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", ["vers=3", "vers=4.1"])
 def test_unmounting_from_a_dead_server_is_bounded_and_said(host, volume, silence, options):
     host.mounted(volume(options, "/mnt/vol1"))
@@ -422,6 +425,7 @@ def test_unmounting_from_a_dead_server_is_bounded_and_said(host, volume, silence
     assert "did not answer" in host.refusal(volume(options)) or "reached" in host.refusal(volume(options))
 
 
+@pytest.mark.thorough
 def test_looking_at_a_mount_of_a_dead_server_does_not_hang(host, volume, silence):
     host.mounted(volume("vers=3", "/mnt/vol1"))
     silence()
@@ -434,6 +438,7 @@ def test_looking_at_a_mount_of_a_dead_server_does_not_hang(host, volume, silence
 # -- over a restart ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_persistent_mount_comes_again_after_a_restart_and_is_still_put_back(host, volume):
     wanted = volume("vers=3,nconnect=2", "/mnt/vol1", persistent=True, read_ahead_kib=512)
     before = host.do("snapshot")
@@ -447,6 +452,7 @@ def test_a_persistent_mount_comes_again_after_a_restart_and_is_still_put_back(ho
     assert host.do("snapshot") == before
 
 
+@pytest.mark.thorough
 def test_after_a_restart_nothing_is_mounted_and_what_is_left_of_the_run_goes(host, volume):
     before = host.do("snapshot")
     host.mounted(volume("vers=4.1", "/mnt/a/vol1", read_ahead_kib=512))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from .playbook import first_screen, play, results_of, run_id_of
+from .playbook import play, results_of, run_id_of
 
 pytestmark = [pytest.mark.root, pytest.mark.guests]
 
@@ -94,9 +94,7 @@ def test_the_limit_named_is_the_far_server(found):
 def test_conditions_are_summed_up_against_the_baseline(found, practices):
     summaries = {each["condition"]: each for each in found["summaries"]}
     assert list(summaries) == ["baseline", "nocto-actimeo", "tuned", "nconnect16"]
-    screen = first_screen(practices[2])
-    assert "vs baseline" in screen
-    assert "nconnect16" in screen
+    assert "vs baseline" in practices[2].stdout
     assert (practices[1] / "latest" / "report.html").stat().st_size > 10_000
 
 

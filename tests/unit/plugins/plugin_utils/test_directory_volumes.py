@@ -73,7 +73,7 @@ def test_a_workload_without_a_working_set_is_refused_and_the_sentence_says_what_
 )
 def test_what_is_said_of_devices_only_is_refused_for_a_directory(key, value):
     with pytest.raises(SettingsError, match=rf"hostmax_volumes\[0\]: {key} is of a block device"):
-        made(hosts={"db1": {"hostmax_volumes": [{"path": "/mnt/data", key: value}]}})
+        made(hosts={"db1": {"hostmax_volumes": [{"path": "/mnt/data", "kind": "directory", key: value}]}})
 
 
 def test_what_is_measured_is_the_same_in_every_run_though_its_directory_is_not():
