@@ -8,11 +8,11 @@ It must not know volumes, runs or what is allowed: it states facts, the guard ju
 from __future__ import annotations
 
 import os
-import re
 import stat
 from typing import Iterable, Iterator, NamedTuple
 
 from ansible_collections.hostmax.storage.plugins.module_utils.block_device import Dev, Kernel, device_number
+from ansible_collections.hostmax.storage.plugins.module_utils.mountstats import unescape
 
 BOOT_PATHS = ("/", "/boot", "/boot/efi", "/usr", "/var")
 # File systems whose source may look like a path but is served by somebody who may never answer a stat.
@@ -108,7 +108,7 @@ class Uses:
 
     def _read_swaps(self) -> None:
         for line in _lines(os.path.join(self.kernel.proc, "swaps"))[1:]:
-            path = _unescape(line.partition(" ")[0].partition("\t")[0])
+            path = unescape(line.partition(" ")[0].partition("\t")[0])
             try:
                 node = self.kernel.node(path)
             except OSError:
@@ -239,9 +239,7 @@ def _mounts(path: str) -> list[Mount]:
             major, _unused, minor = fields[2].partition(":")
             options = ",".join([fields[5], *after[2:3]]) if len(fields) > 5 else ""
             device = (int(major), int(minor))
-            found.append(
-                Mount(_unescape(fields[4]), device, _unescape(after[1]), after[0], _unescape(fields[3]), options)
-            )
+            found.append(Mount(unescape(fields[4]), device, unescape(after[1]), after[0], unescape(fields[3]), options))
     return found
 
 
@@ -265,10 +263,6 @@ def _is_below(path: str, point: str) -> bool:
 def is_remote(fstype: str) -> bool:
     """Whether a file system is served by somebody who may never answer."""
     return fstype.startswith(_REMOTE)
-
-
-def _unescape(text: str) -> str:
-    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found.group(1), 8)), text)
 
 
 def _lines(path: str) -> list[str]:

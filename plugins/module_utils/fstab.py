@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 
-from ansible_collections.hostmax.storage.plugins.module_utils import host_state, nfs_server, system_file
+from ansible_collections.hostmax.storage.plugins.module_utils import host_state, mountstats, system_file
 from ansible_collections.hostmax.storage.plugins.module_utils.journal import (
     NOTHING,
     RESTORED,
@@ -91,7 +91,7 @@ def _fields(line: str) -> list[str]:
 
 def _mount_point(line: str) -> str | None:
     fields = _fields(line)
-    return os.path.normpath(nfs_server.unescape(fields[1])) if len(fields) > 1 else None
+    return os.path.normpath(mountstats.unescape(fields[1])) if len(fields) > 1 else None
 
 
 def _is_ours(line: str, run_id: str, path: str) -> bool:

@@ -124,7 +124,7 @@ def find(mounts: Iterable[Mount], path: str) -> Mount | None:
 
 
 def unescape(word: str) -> str:
-    """A word of /proc/self/{mounts,mountinfo,mountstats} as it is on disk: blanks and backslashes are octal there."""
+    """A word of a table of mounts, of swaps or of fstab as it is on disk: blanks and backslashes are octal there."""
     if "\\" not in word:
         return word
     return _OCTAL.sub(lambda match: chr(int(match.group(1), 8)), word)

@@ -16,7 +16,7 @@ import socket
 import time
 from typing import Iterable, NamedTuple
 
-from ansible_collections.hostmax.storage.plugins.module_utils import bounded, host_state, nfs_options
+from ansible_collections.hostmax.storage.plugins.module_utils import bounded, host_state, mountstats, nfs_options
 
 NFS_PORT = 2049
 PORTMAP_PORT = 111
@@ -24,7 +24,6 @@ SERVERS = "/proc/fs/nfsfs/servers"
 _CONNECT_S = 5.0
 _NAME_S = 5.0
 _GONE_POLL_S = 0.1
-_OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 class ServerError(host_state.HostError):
@@ -151,16 +150,19 @@ def _parse_mount(line: str, pid: int | None) -> Mounted:
     before, _separator, after = line.partition(" - ")
     first, last = before.split(), after.split()
     options = nfs_options.effective(last[2] if len(last) > 2 else "", first[5])
-    return Mounted(unescape(first[4]), unescape(last[1]), last[0], first[2], options, _plain(options.get("addr")), pid)
+    return Mounted(
+        mountstats.unescape(first[4]),
+        mountstats.unescape(last[1]),
+        last[0],
+        first[2],
+        options,
+        _plain(options.get("addr")),
+        pid,
+    )
 
 
 def _plain(address: str | None) -> str | None:
     return None if address is None else _as_address(address) or address
-
-
-def unescape(word: str) -> str:
-    """A word of mountinfo or fstab as it is on disk: blanks and backslashes are octal there."""
-    return _OCTAL.sub(lambda code: chr(int(code.group(1), 8)), word)
 
 
 def at(path: str, proc: str = "/proc") -> list[Mounted]:

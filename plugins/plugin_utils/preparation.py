@@ -12,6 +12,7 @@ from typing import Any
 
 from ansible_collections.hostmax.storage.plugins.plugin_utils import mount_profiles, tuning_profiles
 from ansible_collections.hostmax.storage.plugins.plugin_utils.profiles import ProfileError
+from ansible_collections.hostmax.storage.plugins.plugin_utils.settings import as_sentence
 
 Json = dict[str, Any]
 
@@ -29,14 +30,14 @@ def faults(host: str, values: Mapping[str, Any], clients: int) -> list[str]:
             values["hostmax_nfs41_session_slots"],
         )
     except (ProfileError, TypeError, ValueError) as error:
-        found.append(f"host {host}: {_sentence(str(error))}")
+        found.append(f"host {host}: {as_sentence(str(error))}")
     paths: set[str] = set()
     for place, mount in enumerate(mounts):
         where = f"host {host}: hostmax_nfs_mounts[{place}]"
         try:
             mount_profiles.resolve(mount.get("profile"), str(mount.get("options") or ""))
         except ProfileError as error:
-            found.append(f"{where}: {_sentence(str(error))}")
+            found.append(f"{where}: {as_sentence(str(error))}")
         path = str(mount.get("path") or "")
         if not path.startswith("/") or path.rstrip("/") == "":
             found.append(f"{where}: the path {path!r} is no absolute path of a directory; give one like /mnt/vol1.")
@@ -53,7 +54,3 @@ def describe(values: Mapping[str, Any]) -> str:
     tuning = ", ".join(item if isinstance(item, str) else f"{len(item)} own keys" for item in values["hostmax_tuning"])
     mounts = ", ".join(f"{mount['source']} on {mount['path']}" for mount in values["hostmax_nfs_mounts"])
     return f"tuning {tuning or 'none'}; mounts {mounts or 'none'}"
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith(".") else text + "."

@@ -119,7 +119,7 @@ def host_settings(
     try:
         return _make(host, variables, given, values)
     except (ValueRefused, ConditionError, ProfileError, ExpectationError, JobError, UnitError) as error:
-        raise SettingsError([f"host {host}: {_end(str(error))}"]) from error
+        raise SettingsError([f"host {host}: {as_sentence(str(error))}"]) from error
 
 
 def setting_values(variables: Mapping[str, Any]) -> Json:
@@ -128,7 +128,8 @@ def setting_values(variables: Mapping[str, Any]) -> Json:
     return _coerce_all(host, _read(host, variables))
 
 
-def _end(text: str) -> str:
+def as_sentence(text: str) -> str:
+    """The text with the sign a sentence ends with."""
     return text if text.endswith((".", "?")) else text + "."
 
 
@@ -138,13 +139,13 @@ def _read(host: str, variables: Mapping[str, Any]) -> Json:
     for name in sorted(name for name in variables if isinstance(name, str) and name.startswith(PREFIX)):
         unknown = unknown_setting(name)
         if unknown:
-            faults.append(f"host {host}: {_end(unknown)}")
+            faults.append(f"host {host}: {as_sentence(unknown)}")
             continue
         try:
             given[name] = plain(variables[name])
         except Exception as error:  # a template that cannot be worked out raises what Jinja and ansible-core please
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            faults.append(f"host {host}: {name} cannot be worked out: {_end(reason)}")
+            faults.append(f"host {host}: {name} cannot be worked out: {as_sentence(reason)}")
     if faults:
         raise SettingsError(faults)
     return given
@@ -172,7 +173,7 @@ def _coerce_all(host: str, given: Mapping[str, Any]) -> Json:
             _check_range(name, value)
             values[name] = value
         except ValueRefused as error:
-            faults.append(f"host {host}: {_end(str(error))}")
+            faults.append(f"host {host}: {as_sentence(str(error))}")
     if faults:
         raise SettingsError(faults)
     return values
